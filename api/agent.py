@@ -1,0 +1,69 @@
+"""`POST /api/agent` and `GET /api/turns/{turn_id}`."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from api.answers import EXAMPLE_TURN, TurnAnswer
+from api.schemas import AgentRequest, Id
+from api.sse import stream_turn
+from api.state import OpenMemory, OpenTurns
+from graph.turns import TurnRequest
+from memory.errors import NotFound
+from memory.scope import Scope
+
+router = APIRouter(tags=["agent"])
+
+STREAM_NOTE = (
+    "With `stream: true` the answer is `text/event-stream`: `turn` (`turn_id`), `memory` (what was recalled), `token` "
+    '(`{"text"}`), `message` (the whole result), with `wait_for_memory` also `update`, then `done`; or `error`.'
+)
+
+
+@router.post(
+    "/api/agent",
+    response_model=None,
+    summary="Run one turn of the agent",
+    description="Recall, answer, store, and learn afterwards. " + STREAM_NOTE,
+    responses={
+        200: {
+            "model": TurnAnswer,
+            "content": {"application/json": {"example": EXAMPLE_TURN}, "text/event-stream": {}},
+        }
+    },
+)
+async def run_agent(body: AgentRequest, turns: OpenTurns) -> JSONResponse | StreamingResponse:
+    """Start the turn; answer once it is stored, or stream it."""
+    running = turns.start(
+        TurnRequest(
+            scope=Scope(body.user_id, body.thread_id),
+            message=body.message,
+            turn_id=body.turn_id,
+            metadata=body.metadata,
+            options=body.memory.model_dump(),
+            wants_tokens=body.stream,
+        )
+    )
+    await running.acceptance()
+    if body.stream:
+        return stream_turn(turns, running, wait_for_memory=body.wait_for_memory)
+    turn = await running.outcome()
+    if body.wait_for_memory:
+        turn = await turns.update_of(turn)
+    return JSONResponse(turn.as_json())
+
+
+@router.get(
+    "/api/turns/{turn_id}",
+    response_model=None,
+    summary="A turn with what it recalled and its update as it is now",
+    responses={200: {"model": TurnAnswer, "content": {"application/json": {"example": EXAMPLE_TURN}}}},
+)
+async def get_turn(turn_id: Id, user_id: Annotated[Id, Query()], memory: OpenMemory) -> JSONResponse:
+    """The stored turn; an unfinished one says so."""
+    turn = await memory.turn(user_id=user_id, turn_id=turn_id)
+    if turn is None:
+        raise NotFound("There is no such turn of this user.")
+    shown: dict[str, Any] = turn.as_json()
+    return JSONResponse(shown)

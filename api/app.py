@@ -1,0 +1,81 @@
+"""The FastAPI application: its lifespan opens and closes everything, its routers translate."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import FastAPI
+
+from api import agent, errors, facts, health, threads
+from api.guard import BodyLimit, HostGuard
+from api.version import VERSION
+from graph.resources import Services, SharedServices, shared
+from graph.turns import Turns
+from settings import Settings, current_settings
+
+ROUTERS = (agent.router, threads.router, facts.router, health.router)
+OWN_PATHS = ("/api", "/health")
+DESCRIPTION = """An agent service that remembers: it recalls what matters before it answers, and learns afterwards.
+
+Talk to it with `POST /api/agent`. Every error is `{"error": {"code", "message", "details", "turn_id"}}`."""
+
+
+def create_app(
+    settings: Settings | None = None,
+    *,
+    services: SharedServices = shared,
+    guarded: tuple[str, ...] = ("/",),
+    url: str | None = None,
+) -> FastAPI:
+    """The application. `settings` None: the environment's, read when they are needed.
+
+    `guarded` are the beginnings of the paths whose Host, Origin and body size are checked; `url` is where it serves,
+    for the lock file of DATA_DIR.
+    """
+
+    def names() -> list[str]:
+        chosen = settings or current_settings()
+        return [chosen.host, *chosen.allowed_hosts]
+
+    app = FastAPI(
+        title="Recollect",
+        version=VERSION,
+        description=DESCRIPTION,
+        lifespan=_lifespan(settings, services, url),
+        responses=errors.RESPONSES,
+    )
+    errors.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_middleware(BodyLimit, paths=guarded)
+    app.add_middleware(HostGuard, names=names, paths=guarded)
+    return app
+
+
+def _lifespan(
+    settings: Settings | None, services: SharedServices, url: str | None
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        opened = await services.open(settings, url=url)
+        app.state.services = opened
+        app.state.turns = turns = Turns(opened)
+        try:
+            yield
+        finally:
+            await _drain(app, opened, turns)
+            await services.close()
+
+    return lifespan
+
+
+async def _drain(app: FastAPI, opened: Services, turns: Turns) -> None:
+    """Finish turns, then updates, in SHUTDOWN_SECONDS together, counted from when the server was asked to stop."""
+    now = asyncio.get_running_loop().time
+    stop_at: float = getattr(app.state, "stop_at", now() + opened.memory.config.shutdown_seconds)
+    await turns.drain(max(0.0, stop_at - now()))
+    await opened.memory.updater.drain(max(0.0, stop_at - now()))
+
+
+app = create_app(guarded=OWN_PATHS)
+"""For `langgraph dev` (langgraph.json), which runs LangGraph's own routes beside these."""

@@ -1,0 +1,117 @@
+"""Every error as {"error": {"code", "message", "details", "turn_id"}} with the right status; the framework's own too."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from api.answers import ErrorAnswer
+from memory.errors import (
+    Conflict,
+    InvalidRequest,
+    ModelTimeout,
+    ModelUnavailable,
+    NotFound,
+    RecollectError,
+    StoreUnavailable,
+    TooLarge,
+)
+
+logger = logging.getLogger(__name__)
+
+STATUSES: Mapping[type[RecollectError], int] = {
+    TooLarge: 413,
+    InvalidRequest: 422,
+    NotFound: 404,
+    Conflict: 409,
+    StoreUnavailable: 503,
+    ModelTimeout: 504,
+    ModelUnavailable: 502,
+}
+HTTP_CODES: Mapping[int, str] = {
+    400: "invalid_request",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+}
+PROBLEMS: Mapping[str, str] = {
+    "extra_forbidden": "is not a known field",
+    "missing": "is missing",
+    "json_invalid": "is not valid JSON",
+}
+
+
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    422: {"model": ErrorAnswer, "description": "The request is not valid: `details` names each field."},
+    "4XX": {"model": ErrorAnswer, "description": "See `error.code`."},
+    "5XX": {"model": ErrorAnswer, "description": "See `error.code`; with a `turn_id` the turn is repeatable."},
+}
+
+
+def error_body(error: RecollectError) -> dict[str, Any]:
+    """The error as the contract shows it."""
+    details = [problem._asdict() for problem in error.problems] if isinstance(error, InvalidRequest) else None
+    return _body(error.code, error.message, details or None, error.turn_id)
+
+
+def status_of(error: RecollectError) -> int:
+    """The HTTP status of an error."""
+    return next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
+
+
+def install(app: FastAPI) -> None:
+    """Make the app answer every error in the contract's form."""
+    app.add_exception_handler(RecollectError, _recollect_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _unexpected_error)
+
+
+def plain_error(status: int, code: str, message: str) -> JSONResponse:
+    """An error response made outside the routes."""
+    return JSONResponse(_body(code, message, None, None), status)
+
+
+def _body(code: str, message: str, details: Sequence[Any] | None, turn_id: str | None) -> dict[str, Any]:
+    return {"error": {"code": code, "message": message, "details": details, "turn_id": turn_id}}
+
+
+async def _recollect_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RecollectError)  # noqa: S101 - what the handler was installed for
+    return JSONResponse(error_body(error), status_of(error))
+
+
+async def _validation_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - what the handler was installed for
+    details = [_problem(item) for item in error.errors()]
+    fields = ", ".join(dict.fromkeys(item["field"] for item in details))
+    return JSONResponse(_body("invalid_request", f"The request is not valid: see {fields}.", details, None), 422)
+
+
+def _problem(item: Mapping[str, Any]) -> dict[str, str]:
+    """One problem: the field's dotted path, and what is wrong without quoting what was sent."""
+    path = [str(part) for part in item["loc"] if part not in {"body", "query", "path", "header"}]
+    if item["type"] == "json_invalid":
+        path = ["body"]
+    problem = PROBLEMS.get(item["type"]) or str(item["msg"]).removeprefix("Value error, ")
+    return {"field": ".".join(path) or "body", "problem": problem}
+
+
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101 - what the handler was installed for
+    if error.status_code == HTTPStatus.BAD_REQUEST:
+        # What FastAPI says of a body that it cannot parse at all.
+        details = [{"field": "body", "problem": "is not valid JSON"}]
+        return JSONResponse(_body("invalid_request", "The request's body is not valid JSON.", details, None), 422)
+    code = HTTP_CODES.get(error.status_code, HTTPStatus(error.status_code).phrase.lower().replace(" ", "_"))
+    return JSONResponse(_body(code, f"{error.detail}.", None, None), error.status_code, headers=error.headers)
+
+
+async def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
+    logger.error("request broke", extra={"action": "request_broke"}, exc_info=error)
+    return JSONResponse(_body("internal_error", "Something went wrong; the log has the details.", None, None), 500)

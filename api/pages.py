@@ -1,0 +1,38 @@
+"""Pages of lists: `?limit=1..200&cursor=` in, `items` and `next_cursor` out. A cursor is opaque to the caller."""
+
+import base64
+import binascii
+from typing import Annotated
+
+from fastapi import Query
+
+from memory.errors import InvalidRequest, Problem
+
+Limit = Annotated[int, Query(ge=1, le=200, description="Most items of this page.")]
+Cursor = Annotated[str | None, Query(description="The last page's `next_cursor`.", max_length=500)]
+
+
+def to_cursor(place: str) -> str:
+    """The cursor of a place in a list."""
+    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+
+
+def from_cursor(cursor: str | None) -> str | None:
+    """The place that a cursor means; None for none.
+
+    Raises:
+        InvalidRequest: it is no cursor of ours.
+    """
+    if not cursor:
+        return None
+    try:
+        return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+    except (binascii.Error, ValueError):
+        raise bad_cursor() from None
+
+
+def bad_cursor() -> InvalidRequest:
+    """The error of a cursor that this list never gave."""
+    return InvalidRequest(
+        "The cursor is not one of this list; start without one.", problems=[Problem("cursor", "is not a cursor")]
+    )

@@ -1,0 +1,58 @@
+"""A turn as server-sent events. The generator only reads the turn's queue: a client that leaves stops nothing."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi.responses import StreamingResponse
+
+from api.errors import error_body
+from graph.turns import RunningTurn, Turns
+from memory.errors import RecollectError
+
+KEEP_ALIVE_SECONDS = 15.0
+KEEP_ALIVE = ": keep-alive\n\n"
+
+
+def stream_turn(turns: Turns, running: RunningTurn, *, wait_for_memory: bool) -> StreamingResponse:
+    """The response of a turn that was accepted."""
+    return StreamingResponse(
+        _events(turns, running, wait_for_memory=wait_for_memory),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+def event(name: str, data: Any) -> str:
+    """One event on the wire."""
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"
+
+
+async def _events(turns: Turns, running: RunningTurn, *, wait_for_memory: bool) -> AsyncIterator[str]:
+    yield event("turn", {"turn_id": running.turn_id})
+    try:
+        async for piece in _pieces(running):
+            yield piece
+        turn = await running.outcome()
+        yield event("message", turn.as_json())
+        if wait_for_memory:
+            updated = await turns.update_of(turn)
+            yield event("update", updated.as_json()["memory"]["update"])
+        yield event("done", {})
+    except RecollectError as error:
+        yield event("error", error_body(error))
+
+
+async def _pieces(running: RunningTurn) -> AsyncIterator[str]:
+    """What the turn shows until its reply is stored."""
+    follower = running.follow()
+    while True:
+        try:
+            piece = await asyncio.wait_for(follower.get(), KEEP_ALIVE_SECONDS)
+        except TimeoutError:
+            yield KEEP_ALIVE
+            continue
+        if piece is None:
+            return
+        yield event(*piece)

@@ -1,0 +1,28 @@
+"""What the lifespan opened, as dependencies of the routes."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from graph.resources import Services
+from graph.turns import Turns
+from memory.memory import Memory
+
+
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+def _memory(request: Request) -> Memory:
+    return _services(request).memory
+
+
+def _turns(request: Request) -> Turns:
+    turns: Turns = request.app.state.turns
+    return turns
+
+
+OpenServices = Annotated[Services, Depends(_services)]
+OpenMemory = Annotated[Memory, Depends(_memory)]
+OpenTurns = Annotated[Turns, Depends(_turns)]

@@ -1,0 +1,192 @@
+"""The memory's nodes: three that fetch side by side before the agent, one that saves the turn, one that learns from it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+from typing import Any
+from uuid import uuid4
+
+from langgraph.runtime import Runtime
+
+from graph.context import Context, accepted_of, listener_of, services_of
+from graph.resources import Services
+from graph.state import Json, State
+from graph.tools import TOOL_SPECS, as_proposal
+from memory.errors import StoreUnavailable
+from memory.mem_config import MemoryConfig
+from memory.memory import Memory
+from memory.recall import RecallOptions
+from memory.scope import Scope
+from memory.turn import Message, Turn
+from memory.update import not_owed, owed
+
+logger = logging.getLogger(__name__)
+
+NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
+
+
+async def load_window(state: State, runtime: Runtime[Context]) -> Json:
+    """Fetch the thread's last turns. It also begins the turn: every key of the agent's rounds starts empty."""
+    started = perf_counter()
+    services = await services_of(runtime)
+    scope, options = scope_of(state), options_of(state, services.memory.config)
+    accepted = accepted_of(runtime)
+
+    async def fetch() -> Json:
+        if not options.enabled:
+            return {"window": []}
+        before = accepted.position if accepted else None
+        exchanges = await services.memory.recall.window(scope, options, before=before)
+        messages = [message.as_json() for exchange in exchanges for message in (exchange.user, exchange.assistant)]
+        return {"window": messages}
+
+    fetched = await _fetch("load_window", services, fetch, {"window": []})
+    return {**_fresh_turn(state, services, options), "started": started, **fetched}
+
+
+async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
+    """Search past messages that the window does not show."""
+    services = await services_of(runtime)
+    scope, options = scope_of(state), options_of(state, services.memory.config)
+    accepted = accepted_of(runtime)
+
+    async def fetch() -> Json:
+        if not options.enabled:
+            return {"hits": []}
+        before = accepted.position if accepted else None
+        hits = await services.memory.recall.search(scope, state.get("message", ""), options, before=before)
+        return {"hits": [hit.as_json() for hit in hits]}
+
+    return await _fetch("search_memories", services, fetch, {"hits": []})
+
+
+async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
+    """Fetch what is known of the user. A summary of what left the window is part of it."""
+    services = await services_of(runtime)
+    scope, options = scope_of(state), options_of(state, services.memory.config)
+    empty: Json = {"facts": {}, "notes": [], "summary": None}
+
+    async def fetch() -> Json:
+        if not options.enabled:
+            return empty
+        known = await services.memory.recall.facts(scope)
+        return {"facts": dict(known.facts), "notes": list(known.notes), "summary": None}
+
+    return await _fetch("load_facts", services, fetch, empty)
+
+
+async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
+    """Store the reply with the pending update it owes; then the reply may go out."""
+    services = await services_of(runtime)
+    memory, options = services.memory, options_of(state, services.memory.config)
+    message = accepted_of(runtime) or await _accept(state, memory)
+    total = round((perf_counter() - state["started"]) * 1000, 3)
+    timings = {**state["timings_ms"], "total": total}
+    result = {
+        "model": state["model"],
+        "memory": recalled_json(state),
+        "usage": state["usage"],
+        "timings_ms": timings,
+    }
+    proposals = tuple(as_proposal(proposal) for proposal in state["proposals"])
+    turn = await memory.commit(
+        message,
+        reply=state.get("reply") or "",
+        result=result,
+        update=owed(proposals=proposals) if options.enabled else not_owed("disabled"),
+    )
+    listener_of(runtime).saved(turn)
+    return {"timings_ms": timings, "committed": message.turn_id, "update": _update_json(turn)}
+
+
+async def update_memory(state: State, runtime: Runtime[Context]) -> Json:
+    """Learn from the turn and index it: wait until each step was tried. What an outage leaves, the updater goes on with."""
+    services = await services_of(runtime)
+    memory = services.memory
+    update = await memory.updater.wait_tried(
+        user_id=state["user_id"], turn_id=state["turn_id"], seconds=memory.config.memory_wait_seconds
+    )
+    return {"update": update.as_json() if update is not None else state["update"]}
+
+
+def scope_of(state: State) -> Scope:
+    """The user and thread of this turn; InvalidRequest where the input names none."""
+    return Scope(state.get("user_id", ""), state.get("thread_id", ""))
+
+
+def options_of(state: State, config: MemoryConfig) -> RecallOptions:
+    """The request's memory options over the configured defaults; None counts as not said."""
+    said = {name: value for name, value in (state.get("memory") or {}).items() if value is not None}
+    return RecallOptions(
+        **{"window": config.window, "top_k": config.top_k, "score_threshold": config.score_threshold, **said}
+    )
+
+
+def recalled_json(state: State) -> Json:
+    """What was recalled, as the reply's `memory` shows it. `window` counts turns."""
+    return {
+        "window": len(state["window"]) // 2,
+        "facts": state["facts"],
+        "summary": state["summary"],
+        "hits": state["hits"],
+        "degraded": state.get("degraded", []),
+    }
+
+
+def _fresh_turn(state: State, services: Services, options: RecallOptions) -> Json:
+    """The keys that a turn starts with. An id that a checkpointer kept from the last turn is not this turn's."""
+    turn_id = state.get("turn_id")
+    if not turn_id or turn_id == state.get("committed"):
+        turn_id = str(uuid4())
+    agent_takes_tools = services.agent is not None or services.memory.chat.calls_tools
+    offered = options.enabled and services.offers_tools and agent_takes_tools
+    return {
+        "turn_id": turn_id,
+        "tools": list(TOOL_SPECS) if offered else [],
+        "rounds": 0,
+        "tool_calls": [],
+        "tool_results": [],
+        "exchange": [],
+        "proposals": [],
+        "reply": None,
+        "model": "",
+        "usage": NO_USAGE,
+        "timings_ms": {"recall": 0.0, "agent": 0.0},
+    }
+
+
+async def _accept(state: State, memory: Memory) -> Message:
+    """Store the turn's message, where nobody has yet (Studio)."""
+    return await memory.accept(
+        Message(
+            user_id=state["user_id"],
+            thread_id=state["thread_id"],
+            turn_id=state["turn_id"],
+            role="user",
+            content=state["message"],
+            created_at=memory.clock(),
+            metadata=state.get("metadata") or {},
+        )
+    )
+
+
+async def _fetch(name: str, services: Services, fetch: Callable[[], Awaitable[Json]], empty: Json) -> Json:
+    """Run one fetch within its time, trying again once where the store is to blame. Its failure costs its own part only."""
+    try:
+        async with asyncio.timeout(services.memory.config.recall_timeout_seconds):
+            try:
+                fetched = await fetch()
+            except StoreUnavailable:
+                fetched = await fetch()
+    except Exception as error:
+        # The boundary of a fetch: whatever failed is named in the reply and in the log, and the turn goes on.
+        logger.warning(
+            "memory fetch failed", extra={"action": "fetch_failed", "node": name, "error": type(error).__name__}
+        )
+        return {**empty, "degraded": {name: True}}
+    return {**fetched, "degraded": {name: False}}
+
+
+def _update_json(turn: Turn) -> Any:
+    return turn.update.as_json() if turn.update is not None else None

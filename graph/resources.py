@@ -1,0 +1,120 @@
+"""What the graph's nodes work with, opened once: by the service's lifespan, or by the first node that needs it.
+
+A composition root: with `api/`, the only part of the graph that reads the settings.
+"""
+
+import asyncio
+import importlib
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from memory.errors import ConfigurationError
+from memory.memory import Memory
+from memory.opening import open_memory
+from settings import Settings, current_settings
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Services:
+    """The open memory and how the agent is to behave.
+
+    `agent` is None for the built-in agent node, else an async function or a compiled graph; `agent_name` stands in
+    the reply's `model` where it names none.
+    """
+
+    memory: Memory
+    agent: Any | None
+    agent_name: str
+    instructions: str
+    offers_tools: bool
+
+
+DEFAULT_INSTRUCTIONS = (
+    "You are a helpful assistant with a long-term memory. Answer in the user's language. Use what you remember where it "
+    "helps, and say so when you do not know something about the user instead of guessing."
+)
+
+
+@asynccontextmanager
+async def open_services(settings: Settings, *, url: str | None = None) -> AsyncGenerator[Services]:
+    """Open the memory and load what the settings name.
+
+    Raises:
+        ConfigurationError: a setting is wrong; nothing stays open.
+    """
+    agent = load_agent(settings.agent) if settings.agent else None
+    instructions = await asyncio.to_thread(_instructions, settings)
+    async with open_memory(settings.memory(), url=url) as memory:
+        if memory.chat.name == "offline":
+            logger.warning(
+                "no model is configured: the built-in offline model answers by plain rules; set OPENAI_API_KEY, or "
+                "OPENAI_BASE_URL and CHAT_MODEL, for a real one",
+                extra={"action": "offline_model"},
+            )
+        yield Services(memory, agent, settings.agent or "", instructions, settings.agent_tools)
+
+
+def _instructions(settings: Settings) -> str:
+    if settings.system_prompt_file is None:
+        return DEFAULT_INSTRUCTIONS
+    try:
+        return settings.system_prompt_file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeError) as error:
+        raise ConfigurationError(
+            f"SYSTEM_PROMPT_FILE cannot be read ({type(error).__name__}); name a UTF-8 text file."
+        ) from error
+
+
+def load_agent(path: str) -> Any:
+    """The agent node at `package.module:attribute`: an async function of the state, or a compiled graph.
+
+    Raises:
+        ConfigurationError: there is no such module or attribute, or it cannot be called as a node.
+    """
+    module_name, _, attribute = path.partition(":")
+    try:
+        agent = getattr(importlib.import_module(module_name), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(f"AGENT cannot be loaded: {error}. Set it to package.module:attribute.") from error
+    if not hasattr(agent, "ainvoke") and not asyncio.iscoroutinefunction(agent):
+        raise ConfigurationError("AGENT must name an async function (state) -> dict, or a compiled graph.")
+    return agent
+
+
+class SharedServices:
+    """One lazily opened set of services for the whole process, behind a lock.
+
+    The FastAPI lifespan opens and closes it; under `langgraph dev` that lifespan runs on the nodes' own loop. A node
+    that runs before any lifespan did opens it itself.
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._closer = AsyncExitStack()
+        self._services: Services | None = None
+
+    async def get(self) -> Services:
+        """The open services, opened from the environment's settings where nobody has yet."""
+        return await self.open(None)
+
+    async def open(self, settings: Settings | None, *, url: str | None = None) -> Services:
+        """The services, opened with `settings` (None: the environment's) unless they are open."""
+        async with self._lock:
+            if self._services is None:
+                chosen = settings or await asyncio.to_thread(current_settings)
+                self._services = await self._closer.enter_async_context(open_services(chosen, url=url))
+            return self._services
+
+    async def close(self) -> None:
+        """Close what was opened."""
+        async with self._lock:
+            self._services = None
+            await self._closer.aclose()
+
+
+shared = SharedServices()

@@ -1,0 +1,61 @@
+"""The graph's state: plain JSON values only. Each node writes all of its keys on every run.
+
+With a checkpointer (Studio brings one) a key that is not written would show the last turn's value.
+"""
+
+from typing import Annotated, Any
+
+from typing_extensions import TypedDict
+
+Json = dict[str, Any]
+
+
+def merge_degraded(named: list[str], reports: list[str] | dict[str, bool]) -> list[str]:
+    """The nodes that failed in this turn.
+
+    A node reports `{its name: whether it failed}`, which also takes an old name out.
+    """
+    if isinstance(reports, list):
+        return reports
+    kept = [name for name in named if name not in reports]
+    return sorted(kept + [name for name, failed in reports.items() if failed])
+
+
+class TurnInput(TypedDict, total=False):
+    """What a turn is given. `turn_id` is generated where it is missing; `memory` holds the request's memory options."""
+
+    user_id: str
+    thread_id: str
+    message: str
+    turn_id: str
+    metadata: Json
+    memory: Json
+
+
+class State(TurnInput, total=False):
+    """A turn on its way through the graph.
+
+    `committed` is the id of the last turn that was saved, `started` a `perf_counter` reading. `window` holds messages, oldest first; `hits` are HITs; `notes` are free-text facts. `tools` are the tools offered in this
+    round (OpenAI's form), `tool_calls` those called (`{"id", "name", "args"}`), `tool_results` what they answered
+    (`{"id", "name", "content"}`), `exchange` the rounds so far as chat messages, `proposals` what `remember_fact` was told.
+    """
+
+    committed: str
+    started: float
+    window: list[Json]
+    hits: list[Json]
+    facts: dict[str, str]
+    notes: list[str]
+    summary: str | None
+    degraded: Annotated[list[str], merge_degraded]
+    tools: list[Json]
+    rounds: int
+    tool_calls: list[Json]
+    tool_results: list[Json]
+    exchange: list[Json]
+    proposals: list[Json]
+    reply: str | None
+    model: str
+    usage: dict[str, int]
+    timings_ms: dict[str, float]
+    update: Json

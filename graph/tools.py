@@ -1,0 +1,128 @@
+"""The agent's own tools. Their scope comes from the turn, never from the model, and they only propose."""
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from graph.context import Context, services_of
+from graph.state import Json, State
+from memory.decision import Proposal
+from memory.errors import RecollectError
+from memory.recall import RecallOptions
+from memory.scope import Scope
+
+logger = logging.getLogger(__name__)
+
+MOST_ROUNDS = 5
+"""After so many rounds of tool calls the agent gets one more call, without tools."""
+MOST_CALLS = 10
+"""Calls of one round after so many are answered with an error."""
+MOST_CHARACTERS = 2_000
+FOUND = 5
+
+TOOL_SPECS: tuple[Json, ...] = (
+    {
+        "type": "function",
+        "function": {
+            "name": "search_memory",
+            "description": "Search earlier messages of this conversation's user by meaning.",
+            "parameters": {
+                "type": "object",
+                "properties": {"query": {"type": "string", "description": "What to look for."}},
+                "required": ["query"],
+            },
+        },
+    },
+    {
+        "type": "function",
+        "function": {
+            "name": "remember_fact",
+            "description": "Propose to remember something the user has just said about themselves.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "key": {"type": ["string", "null"], "description": "snake_case name, such as occupation."},
+                    "value": {"type": "string"},
+                    "statement": {"type": "string", "description": "One self-contained sentence."},
+                    "evidence": {"type": "string", "description": "Verbatim quote of the user's message."},
+                },
+                "required": ["key", "value", "statement", "evidence"],
+            },
+        },
+    },
+)
+
+
+async def tools(state: State, runtime: Runtime[Context]) -> Json:
+    """Answer the agent's tool calls. After the last round that is allowed, no tools are offered any more."""
+    services = await services_of(runtime)
+    config = services.memory.config
+    options = RecallOptions(
+        scope=(state.get("memory") or {}).get("scope") or "thread",
+        window=0,
+        top_k=FOUND,
+        score_threshold=config.score_threshold,
+    )
+    results, proposals = list[Json](), list(state["proposals"])
+    for place, call in enumerate(state["tool_calls"]):
+        arguments: Mapping[str, Any] = call.get("args") or {}
+        if place >= MOST_CALLS:
+            content = f"Not done: at most {MOST_CALLS} calls at once."
+        elif call["name"] == "search_memory":
+            content = await _search(services.memory.recall, Scope(state["user_id"], state["thread_id"]), options, arguments)
+        elif call["name"] == "remember_fact":
+            proposals.append(_proposed(arguments))
+            content = "Noted. It is remembered if the quote is the user's own words."
+        else:
+            content = "There is no such tool."
+        results.append({"id": call["id"], "name": call["name"], "content": content})
+    rounds = state["rounds"] + 1
+    return {
+        "tool_results": results,
+        "tool_calls": [],
+        "exchange": [*state["exchange"], *(_answer(result) for result in results)],
+        "proposals": proposals,
+        "rounds": rounds,
+        "tools": [] if rounds >= MOST_ROUNDS else state["tools"],
+    }
+
+
+async def _search(recall: Any, scope: Scope, options: RecallOptions, arguments: Mapping[str, Any]) -> str:
+    query = str(arguments.get("query") or "")[:MOST_CHARACTERS]
+    if not query.strip():
+        return "Not done: query is empty."
+    try:
+        hits = await recall.search(scope, query, options)
+    except RecollectError as error:
+        logger.warning("tool search failed", extra={"action": "tool_failed", "error": type(error).__name__})
+        return "Memory cannot be searched at the moment."
+    found = [
+        {"date": hit.as_json()["created_at"], "role": hit.entry.role, "text": hit.entry.content[:MOST_CHARACTERS]}
+        for hit in hits
+    ]
+    return json.dumps({"found": found}, ensure_ascii=False)
+
+
+def _proposed(arguments: Mapping[str, Any]) -> Json:
+    """A proposal as plain JSON, cut to a bounded size; whether it holds, reconciliation decides."""
+    said = {name: arguments.get(name) for name in ("key", "value", "statement", "evidence")}
+    return {name: value[:MOST_CHARACTERS] if isinstance(value, str) else None for name, value in said.items()}
+
+
+def as_proposal(proposed: Json) -> Proposal:
+    """What `remember_fact` was told, as a proposal to add."""
+    return Proposal(
+        decision="add",
+        key=proposed["key"],
+        value=proposed["value"],
+        statement=proposed["statement"],
+        evidence=proposed["evidence"] or "",
+        source="tool",
+    )
+
+
+def _answer(result: Json) -> Json:
+    return {"role": "tool", "tool_call_id": result["id"], "name": result["name"], "content": result["content"]}

@@ -1,0 +1,258 @@
+"""Runs turns: each in its own owned task, so that a client who goes away costs nothing of it."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from graph.context import LiveContext
+from graph.resources import Services
+from graph.state import Json, TurnInput
+from graph.workflow import graph
+from memory.errors import ModelUnavailable, RecollectError, TurnConflict
+from memory.memory import check_same_turn
+from memory.scope import Scope
+from memory.turn import Message, Turn
+
+logger = logging.getLogger(__name__)
+
+
+Piece = tuple[str, Json]
+"""An event's name and data."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """One request for a turn. `turn_id` None: one is generated. `options` are the request's memory options as JSON."""
+
+    scope: Scope
+    message: str
+    turn_id: str | None = None
+    metadata: Json = field(default_factory=dict[str, Any])
+    options: Json = field(default_factory=dict[str, Any])
+    wants_tokens: bool = False
+
+
+class RunningTurn:
+    """A turn under way, and the listener of its graph. Whoever follows it may go away at any time."""
+
+    def __init__(self, request: TurnRequest, turn_id: str) -> None:
+        self.request = request
+        self.turn_id = turn_id
+        self._accepted: asyncio.Future[None] = _future()
+        self._finished: asyncio.Future[Turn] = _future()
+        self._shown: list[Piece] = []
+        self._followers: list[asyncio.Queue[Piece | None]] = []
+
+    async def acceptance(self) -> None:
+        """Wait until the message is stored, or the turn was found finished; raises what went wrong."""
+        await asyncio.shield(self._accepted)
+
+    async def outcome(self) -> Turn:
+        """Wait until the reply may go out; the stored turn, or raises what went wrong."""
+        return await asyncio.shield(self._finished)
+
+    async def end(self) -> None:
+        """Wait until the turn has its reply or has failed."""
+        await asyncio.wait({self._finished})
+
+    def follow(self) -> "asyncio.Queue[Piece | None]":
+        """What the turn shows, from its beginning; None ends it."""
+        queue: asyncio.Queue[Piece | None] = asyncio.Queue()
+        for piece in self._shown:
+            queue.put_nowait(piece)
+        if self._finished.done():
+            queue.put_nowait(None)
+        else:
+            self._followers.append(queue)
+        return queue
+
+    def check_repeat(self, repeat: TurnRequest) -> None:
+        """Whether `repeat`, which names the same turn, asks for the same; TurnConflict if not."""
+        if repeat.scope != self.request.scope or repeat.message != self.request.message:
+            raise TurnConflict(turn_id=self.turn_id)
+
+    @property
+    def wants_tokens(self) -> bool:
+        """Whether the reply's text should come in pieces."""
+        return self.request.wants_tokens
+
+    def accepted(self) -> None:
+        """The turn's message is stored."""
+        self._accepted.set_result(None)
+
+    def recalled(self, memory: Json) -> None:
+        """Show what was recalled."""
+        self._show(("memory", memory))
+
+    def token(self, text: str) -> None:
+        """Show a piece of the reply."""
+        if text:
+            self._show(("token", {"text": text}))
+
+    def saved(self, turn: Turn) -> None:
+        """The turn is committed, or was found so: the reply may go out."""
+        if not self._shown:
+            memory = turn.as_json()["memory"]
+            self.recalled({name: part for name, part in memory.items() if name != "update"})
+        elif self._shown[-1][0] == "memory" and turn.reply is not None:
+            self.token(turn.reply.content)
+        if not self._accepted.done():
+            self._accepted.set_result(None)
+        if not self._finished.done():
+            self._finished.set_result(turn)
+        self._show(None)
+
+    def failed(self, error: RecollectError) -> None:
+        """The turn ended without a reply; once accepted it is repeatable."""
+        if self._finished.done():
+            return
+        if not self._accepted.done():
+            self._accepted.set_exception(error)
+        elif error.turn_id is None:
+            error.turn_id = self.turn_id
+        self._finished.set_exception(error)
+        self._show(None)
+
+    def _show(self, piece: Piece | None) -> None:
+        if piece is not None:
+            self._shown.append(piece)
+        for queue in self._followers:
+            queue.put_nowait(piece)
+
+
+class Turns:
+    """Starts turns and owns their tasks. A repeat of a running turn joins it; a repeat of a finished one is answered at once."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._memory = services.memory
+        self._running: dict[tuple[str, str], RunningTurn] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, request: TurnRequest) -> RunningTurn:
+        """Begin the turn, or join it where it is running already.
+
+        Raises:
+            TurnConflict: the same turn_id is running for another thread or message.
+        """
+        turn_id = request.turn_id or str(uuid4())
+        key = request.scope.user_id, turn_id
+        running = self._running.get(key)
+        if running is not None:
+            running.check_repeat(request)
+            return running
+        running = RunningTurn(request, turn_id)
+        self._running[key] = running
+        self._own(self._run(running), name="turn")
+        return running
+
+    async def update_of(self, turn: Turn) -> Turn:
+        """The turn with its update once that has ended, or as it is after `memory_wait_seconds`."""
+        message = turn.message
+        update = await self._memory.updater.wait_ended(
+            user_id=message.user_id,
+            turn_id=message.turn_id,
+            seconds=self._memory.config.memory_wait_seconds,
+        )
+        return Turn(message, turn.reply, turn.result, update or turn.update)
+
+    async def drain(self, seconds: float) -> None:
+        """Wait for running turns, then abort what is left: accepted turns without a reply are repeatable."""
+        if not self._tasks:
+            return
+        logger.info("draining turns", extra={"action": "turns_draining", "turns": len(self._tasks)})
+        _, late = await asyncio.wait(self._tasks, timeout=seconds)
+        for task in late:
+            task.cancel()
+        if late:
+            logger.warning("turns aborted", extra={"action": "turns_aborted", "turns": len(late)})
+        await asyncio.gather(*late, return_exceptions=True)
+
+    def _own(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, running: RunningTurn) -> None:
+        try:
+            await self._guard(running, self._answer(running))
+        finally:
+            del self._running[running.request.scope.user_id, running.turn_id]
+
+    async def _guard(self, running: RunningTurn, work: Coroutine[Any, Any, None]) -> None:
+        """Do part of a turn's work; whatever it raises reaches the turn's caller as an error of ours."""
+        try:
+            await work
+        except RecollectError as error:
+            running.failed(error)
+        except asyncio.CancelledError:
+            running.failed(ModelUnavailable("The service is stopping; send the request again with the same turn_id."))
+            raise
+        except Exception:
+            # The boundary of a turn: its caller gets a plain error, the log gets the rest.
+            logger.exception("turn broke", extra={"action": "turn_broke", "turn_id": running.turn_id})
+            running.failed(RecollectError())
+
+    async def _answer(self, running: RunningTurn) -> None:
+        """Hold the thread from the turn's acceptance to its reply; the update goes on behind it."""
+        if await self._is_finished(running):
+            return
+        waits = self._memory.config.thread_wait_seconds
+        async with self._memory.documents.threads.turn(running.request.scope, wait_seconds=waits):
+            # Another process may have finished it while this one waited for the thread.
+            if await self._is_finished(running):
+                return
+            message = await self._memory.accept(_message_of(running, created_at=self._memory.clock()))
+            running.accepted()
+            self._own(self._guard(running, self._walk(running, message)), name="turn-graph")
+            await running.end()
+
+    async def _walk(self, running: RunningTurn, message: Message) -> None:
+        """Run the graph for an accepted turn, past its reply to the end of its update."""
+        given: TurnInput = {
+            "user_id": message.user_id,
+            "thread_id": message.thread_id,
+            "turn_id": message.turn_id,
+            "message": message.content,
+            "metadata": dict(message.metadata),
+            "memory": running.request.options,
+        }
+        await graph.ainvoke(given, context=LiveContext(self._services, running, message))
+
+    async def _is_finished(self, running: RunningTurn) -> bool:
+        """Whether the turn has its reply already; then it is what the caller gets. Only a named turn can have one."""
+        request = running.request
+        if request.turn_id is None:
+            return False
+        stored = await self._memory.turn(user_id=request.scope.user_id, turn_id=running.turn_id)
+        if stored is None:
+            return False
+        check_same_turn(stored.message, thread_id=request.scope.thread, content=request.message)
+        if stored.reply is None:
+            return False
+        running.saved(stored)
+        return True
+
+
+def _message_of(running: RunningTurn, *, created_at: datetime) -> Message:
+    request = running.request
+    return Message(
+        user_id=request.scope.user_id,
+        thread_id=request.scope.thread,
+        turn_id=running.turn_id,
+        role="user",
+        content=request.message,
+        created_at=created_at,
+        metadata=request.metadata,
+    )
+
+
+def _future() -> "asyncio.Future[Any]":
+    """A future whose error may go unread: who asked for the turn may have gone away."""
+    future = asyncio.get_running_loop().create_future()
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return future

@@ -1,0 +1,35 @@
+"""The state machine: three fetches side by side, the agent and its tools, then saving and learning."""
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from graph.agent import agent, next_node
+from graph.context import Context
+from graph.memory_nodes import load_facts, load_window, save_turn, search_memories, update_memory
+from graph.state import State, TurnInput
+from graph.tools import tools
+
+Graph = CompiledStateGraph[State, Context, TurnInput, State]
+
+
+def build() -> "StateGraph[State, Context, TurnInput, State]":
+    """The graph's builder. Separate edges join the fetches: a list of them never fires if one is handled (LangGraph)."""
+    builder = StateGraph(State, context_schema=Context, input_schema=TurnInput)
+    for fetch in (load_window, search_memories, load_facts):
+        builder.add_node(fetch.__name__, fetch)
+        builder.add_edge(START, fetch.__name__)
+        builder.add_edge(fetch.__name__, "agent")
+    builder.add_node("agent", agent)
+    builder.add_node("tools", tools)
+    builder.add_node("save_turn", save_turn)
+    builder.add_node("update_memory", update_memory)
+    builder.add_conditional_edges("agent", next_node, ["tools", "save_turn"])
+    builder.add_edge("tools", "agent")
+    builder.add_edge("save_turn", "update_memory")
+    builder.add_edge("update_memory", END)
+    return builder
+
+
+builder = build()
+graph = builder.compile(name="recollect")
+"""Compiled without a checkpointer: the conversation is in the documents, and Studio brings its own."""

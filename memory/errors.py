@@ -1,0 +1,143 @@
+"""Every error that Recollect raises on purpose. The tree, with the HTTP status each one becomes:
+
+RecollectError
+├── ConfigurationError            stops the start
+├── InvalidRequest          422   invalid_request
+│   └── TooLarge            413   too_large
+├── NotFound                404   not_found
+├── Conflict                409
+│   ├── TurnConflict              turn_conflict
+│   ├── ThreadBusy                thread_busy
+│   └── UserErased                user_erased
+├── StoreUnavailable        503   store_unavailable
+│   └── IndexUnavailable          (costs the search, never the reply)
+├── ModelUnavailable        502   model_unavailable
+│   └── ModelTimeout        504   model_timeout
+└── UnreadableAnswer              a model's answer that no rule could read; counts as an attempt
+
+The class's docstring is its message unless one is given: a sentence that says what to do next, without user text.
+"""
+
+import inspect
+from typing import ClassVar, NamedTuple
+
+
+class RecollectError(Exception):
+    """Something went wrong inside Recollect; the log names it."""
+
+    code: ClassVar[str] = "internal_error"
+
+    def __init__(self, message: str | None = None, *, turn_id: str | None = None) -> None:
+        self.message = message or inspect.cleandoc(type(self).__doc__ or "")
+        self.turn_id = turn_id
+        super().__init__(self.message)
+
+
+class ConfigurationError(RecollectError):
+    """A setting is wrong; the message names the setting to change."""
+
+    code = "configuration_error"
+
+
+class Problem(NamedTuple):
+    """One thing wrong with a request: the field's dotted path and what is wrong with it."""
+
+    field: str
+    problem: str
+
+
+class InvalidRequest(RecollectError):
+    """The request is not valid; `details` names each field and its problem."""
+
+    code = "invalid_request"
+
+    def __init__(self, message: str | None = None, *, problems: list[Problem] | None = None) -> None:
+        super().__init__(message)
+        self.problems = problems or []
+
+
+class TooLarge(InvalidRequest):
+    """The request's body is over the limit; send less."""
+
+    code = "too_large"
+
+
+class NotFound(RecollectError):
+    """There is no such thing, or it is another user's."""
+
+    code = "not_found"
+
+
+class Conflict(RecollectError):
+    """The request contradicts what is stored."""
+
+
+class TurnConflict(Conflict):
+    """This turn_id already belongs to another thread or message; send a new turn_id."""
+
+    code = "turn_conflict"
+
+
+class ThreadBusy(Conflict):
+    """Another turn of this thread is still running; nothing was stored, so send the request again."""
+
+    code = "thread_busy"
+
+
+class UserErased(Conflict):
+    """The user was erased while this turn was running; nothing of it is kept."""
+
+    code = "user_erased"
+
+
+class StoreUnavailable(RecollectError):
+    """The document store cannot be reached; send the request again with the same turn_id."""
+
+    code = "store_unavailable"
+
+
+class IndexUnavailable(StoreUnavailable):
+    """The vector index cannot be reached; replies go on without search until it is back."""
+
+
+class ModelUnavailable(RecollectError):
+    """The model cannot be reached; the message is stored, so send it again with the same turn_id.
+
+    `outage` is true for what passes by itself (no connection, 429, 5xx): background work waits for it as long as it
+    lasts. It is false for a refusal (400, 401, 404, …), which counts as an attempt.
+    """
+
+    code = "model_unavailable"
+
+    def __init__(self, message: str | None = None, *, outage: bool = True, turn_id: str | None = None) -> None:
+        super().__init__(
+            message or "The model cannot be reached; send the request again with the same turn_id.", turn_id=turn_id
+        )
+        self.outage = outage
+
+
+class ModelTimeout(ModelUnavailable):
+    """The model did not answer in time."""
+
+    code = "model_timeout"
+
+    def __init__(self, message: str | None = None, *, turn_id: str | None = None) -> None:
+        super().__init__(
+            message or "The model did not answer within CHAT_TIMEOUT_SECONDS; send the request again with the same "
+            "turn_id.",
+            outage=True,
+            turn_id=turn_id,
+        )
+
+
+class UnreadableAnswer(RecollectError):
+    """The extraction model's answer could not be read as decisions."""
+
+    code = "unreadable_answer"
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether waiting mends it: the connection, a timeout, 429 or 5xx. Anything else counts as an attempt."""
+    if isinstance(error, ModelUnavailable):
+        return error.outage
+    return isinstance(error, StoreUnavailable | TimeoutError | ConnectionError)

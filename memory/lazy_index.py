@@ -1,0 +1,86 @@
+"""A vector index that opens at its first use: the embedder's dimension may have to be asked for, and may not answer yet."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+
+from memory.embedder import Embedder
+from memory.errors import IndexUnavailable, ModelUnavailable
+from memory.scope import Scope
+from memory.vector_index import Entry, Match, Point, Query, VectorIndex
+
+Opener = Callable[[int], AbstractAsyncContextManager[VectorIndex]]
+"""Opens the index for vectors of so many dimensions."""
+
+
+class LazyIndex:
+    """The port over an index that is opened once, when it can be; each call before that raises IndexUnavailable."""
+
+    def __init__(self, name: str, embedder: Embedder, opener: Opener) -> None:
+        self.name = name
+        self._embedder = embedder
+        self._opener = opener
+        self._index: VectorIndex | None = None
+        self._opening = asyncio.Lock()
+        self._closer = AsyncExitStack()
+
+    async def __aenter__(self) -> "LazyIndex":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._closer.aclose()
+
+    async def _open(self) -> VectorIndex:
+        if self._index is not None:
+            return self._index
+        async with self._opening:
+            if self._index is None:
+                try:
+                    dimension = await self._embedder.dimension()
+                except ModelUnavailable as error:
+                    raise IndexUnavailable(
+                        "The index waits for the embedder, which has not said how long its vectors are; set "
+                        "EMBEDDING_DIMENSIONS to open it without asking."
+                    ) from error
+                self._index = await self._closer.enter_async_context(self._opener(dimension))
+        return self._index
+
+    async def upsert(self, points: Sequence[Point]) -> None:
+        """See VectorIndex."""
+        await (await self._open()).upsert(points)
+
+    async def search(self, query: Query) -> list[Match]:
+        """See VectorIndex."""
+        return await (await self._open()).search(query)
+
+    async def known(self, ids: Sequence[str]) -> set[str]:
+        """See VectorIndex."""
+        return await (await self._open()).known(ids)
+
+    async def entries(self, ids: Sequence[str]) -> list[Entry]:
+        """See VectorIndex."""
+        return await (await self._open()).entries(ids)
+
+    async def ids(self, *, after: str | None = None, limit: int = 500) -> list[str]:
+        """See VectorIndex."""
+        return await (await self._open()).ids(after=after, limit=limit)
+
+    async def count(self, *, user_id: str | None = None) -> int:
+        """See VectorIndex."""
+        return await (await self._open()).count(user_id=user_id)
+
+    async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
+        """See VectorIndex."""
+        await (await self._open()).remove(user_id=user_id, ids=ids)
+
+    async def delete(self, scope: Scope) -> int:
+        """See VectorIndex."""
+        return await (await self._open()).delete(scope)
+
+    async def other_collections(self) -> list[str]:
+        """See VectorIndex."""
+        return await (await self._open()).other_collections()
+
+    async def ping(self) -> None:
+        """See VectorIndex."""
+        await (await self._open()).ping()

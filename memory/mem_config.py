@@ -1,0 +1,62 @@
+"""Everything the memory can be told, as one frozen value. Defaults are written here once; settings.py repeats none."""
+
+from dataclasses import dataclass, field, fields
+from dataclasses import replace as _replace
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class MemoryConfig:
+    """How a memory is stored, searched and learned.
+
+    Unset URLs choose the embedded backends in `data_dir`; neither key nor base URL chooses the built-in offline models.
+    Budgets are in tokens (see `memory/tokens.py`), times in seconds.
+    """
+
+    # Where it is kept.
+    data_dir: Path = Path("data")
+    mongodb_url: str | None = field(default=None, repr=False)
+    mongodb_database: str = "recollect"
+    qdrant_url: str | None = None
+    qdrant_api_key: str | None = field(default=None, repr=False)
+    qdrant_collection: str = "recollect"
+    qdrant_prefer_grpc: bool = True
+    qdrant_grpc_port: int = 6334
+
+    # Which models it uses.
+    provider: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    base_url: str | None = None
+    chat_model: str | None = None
+    extraction_model: str | None = None
+    embedding_model: str | None = None
+    embedding_dimensions: int | None = None
+    embedding_model_path: Path | None = None
+    chat_timeout_seconds: float = 60.0
+    embedding_timeout_seconds: float = 20.0
+
+    # What a turn recalls.
+    window: int = 10
+    window_tokens: int = 4_000
+    facts_tokens: int = 1_000
+    top_k: int = 5
+    score_threshold: float = 0.15
+    recall_tokens: int = 1_500
+    recall_timeout_seconds: float = 5.0
+
+    # How it waits and learns.
+    memory_wait_seconds: float = 30.0
+    thread_wait_seconds: float = 30.0
+    shutdown_seconds: float = 10.0
+    update_concurrency: int = 32
+    sweep_seconds: float = 5.0
+
+    def replace(self, **changes: Any) -> "MemoryConfig":
+        """The same configuration with some fields changed."""
+        return _replace(self, **changes)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The fields' names: settings of the same names fill them."""
+        return tuple(item.name for item in fields(cls))

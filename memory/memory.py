@@ -1,0 +1,112 @@
+"""The memory as its users see it: the verbs of a turn, over whatever backends were opened."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from memory.chat_model import ChatModel
+from memory.documents import Documents
+from memory.embedder import Embedder
+from memory.errors import RecollectError, TurnConflict
+from memory.mem_config import MemoryConfig
+from memory.recall import Recall
+from memory.scope import Scope
+from memory.times import Clock
+from memory.turn import Message, Turn
+from memory.update import Update
+from memory.updater import Updater
+from memory.vector_index import VectorIndex
+
+logger = logging.getLogger(__name__)
+
+PING_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class Memory:
+    """An open memory. Made and closed by `memory.opening.open_memory`; holds no state of its own."""
+
+    config: MemoryConfig
+    documents: Documents
+    index: VectorIndex
+    embedder: Embedder
+    chat: ChatModel
+    extraction_model: str
+    recall: Recall
+    updater: Updater
+    clock: Clock
+
+    async def accept(self, message: Message) -> Message:
+        """Store the user's message: the turn is accepted. A repeat returns what is stored.
+
+        Raises:
+            TurnConflict: the turn_id already belongs to another thread or message of this user.
+            StoreUnavailable: nothing is stored.
+        """
+        stored = await self.documents.conversations.accept(message)
+        check_same_turn(stored, thread_id=message.thread_id, content=message.content)
+        return stored
+
+    async def commit(
+        self, message: Message, *, reply: str, result: Mapping[str, Any], update: Update, name: str | None = None
+    ) -> Turn:
+        """Store the reply with what the turn still owes: the turn is committed, and its update begins.
+
+        A turn that has a reply already keeps it; the turn as stored is returned.
+        """
+        answer = replace(
+            message,
+            role="assistant",
+            content=reply,
+            created_at=max(self.clock(), message.created_at),
+            name=name,
+            metadata={},
+            position=message.position + 1,
+        )
+        turn = Turn(message, answer, result, update)
+        if not await self.documents.conversations.commit(answer, result=result, update=update):
+            stored = await self.turn(user_id=message.user_id, turn_id=message.turn_id)
+            return stored or turn
+        if update.status == "pending":
+            self.updater.notify(message.user_id)
+        return turn
+
+    async def turn(self, *, user_id: str, turn_id: str) -> Turn | None:
+        """The turn as it is stored, or None."""
+        return await self.documents.conversations.turn(user_id=user_id, turn_id=turn_id)
+
+    async def messages(self, scope: Scope, *, limit: int, after: int = 0) -> list[Message]:
+        """The thread's messages with position > `after`, oldest first."""
+        return await self.documents.conversations.messages(scope, limit=limit, after=after)
+
+    async def down(self) -> list[str]:
+        """Which of "documents", "index", "chat" and "embedder" do not answer now."""
+        pings: dict[str, Awaitable[None]] = {
+            "documents": self.documents.ping(),
+            "index": self.index.ping(),
+            "chat": self.chat.ping(),
+            "embedder": self.embedder.ping(),
+        }
+        answers = await asyncio.gather(*(_answers(name, ping) for name, ping in pings.items()))
+        return [name for name, answered in zip(pings, answers, strict=True) if not answered]
+
+
+async def _answers(name: str, ping: Awaitable[None]) -> bool:
+    try:
+        await asyncio.wait_for(ping, PING_SECONDS)
+    except (RecollectError, TimeoutError) as error:
+        logger.warning("backend down", extra={"action": "backend_down", "backend": name, "error": type(error).__name__})
+        return False
+    return True
+
+
+def check_same_turn(message: Message, *, thread_id: str, content: str) -> None:
+    """A turn_id belongs to one thread and one message.
+
+    Raises:
+        TurnConflict: it belongs to another.
+    """
+    if message.thread_id != thread_id or message.content != content:
+        raise TurnConflict(turn_id=message.turn_id)

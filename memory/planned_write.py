@@ -1,0 +1,61 @@
+"""A planned write: what one change does to the documents, recorded before it is done so that a replay does the same."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory.decision import FactScope
+from memory.fact import Fact
+from memory.times import from_ms
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWrite:
+    """The writes of one change, as plain JSON values (strings, numbers, a tuple of strings), times in epoch ms.
+
+    Done in this order, each of them idempotent: insert the new fact (`inserts` is its id, derived from the turn), end
+    the living fact `ends`, confirm the living fact `confirms`; None leaves a write out. The fields from `key` on
+    describe the new fact and mean nothing without one.
+    """
+
+    at_ms: int
+    inserts: str | None = None
+    ends: str | None = None
+    confirms: str | None = None
+    key: str | None = None
+    value: str = ""
+    statement: str = ""
+    evidence: str = ""
+    scope: FactScope = "user"
+    source: str = "turn"
+    importance: float = 0.5
+    tags: tuple[str, ...] = ()
+    replaces: str | None = None
+
+    @property
+    def at(self) -> datetime:
+        """The time of all its writes, in UTC."""
+        return from_ms(self.at_ms)
+
+    def new_fact(self, *, user_id: str, thread_id: str, turn_id: str) -> Fact | None:
+        """The fact to insert, or None. The same turn gives the same fact, however often it is asked."""
+        if self.inserts is None:
+            return None
+        return Fact(
+            id=self.inserts,
+            user_id=user_id,
+            key=self.key,
+            value=self.value,
+            statement=self.statement,
+            created_at=self.at,
+            updated_at=self.at,
+            confirmed_at=self.at,
+            valid_from=self.at,
+            scope=self.scope,
+            thread_id=thread_id,
+            turn_id=turn_id,
+            source="tool" if self.source == "tool" else "turn",
+            tags=self.tags,
+            importance=self.importance,
+            evidence=self.evidence,
+            replaces=self.replaces,
+        )

@@ -1,0 +1,127 @@
+"""Opens the models that a configuration asks for, importing only those.
+
+    async with open_chat_model(config) as chat, open_extraction_chat(config) as extractor, open_embedder(config) as e:
+
+Who opens, closes: leaving the block closes the connections.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+
+from memory.chat_model import ChatModel
+from memory.embedder import Embedder
+from memory.errors import ConfigurationError
+from memory.mem_config import MemoryConfig
+from memory.providers.endpoint import (
+    FASTEMBED,
+    KNOWN_DIMENSIONS,
+    LEXICAL,
+    Endpoint,
+    chat_model_name,
+    embedding_model_name,
+    endpoint,
+    extraction_model_name,
+)
+
+
+@asynccontextmanager
+async def open_chat_model(config: MemoryConfig) -> AsyncGenerator[ChatModel]:
+    """The model that answers: CHAT_MODEL at the configured provider, else the built-in offline one.
+
+    Raises:
+        ConfigurationError: a setting or a package is missing; the message names it.
+    """
+    source = endpoint(config)
+    name = chat_model_name(config, source) if source else ""
+    async with _open(config, model=name, model_setting="CHAT_MODEL") as chat:
+        yield chat
+
+
+@asynccontextmanager
+async def open_extraction_chat(config: MemoryConfig) -> AsyncGenerator[ChatModel]:
+    """The model that extracts facts: EXTRACTION_MODEL, else as `open_chat_model`.
+
+    Raises:
+        ConfigurationError: a setting or a package is missing; the message names it.
+    """
+    source = endpoint(config)
+    name, setting = extraction_model_name(config, source) if source else ("", "CHAT_MODEL")
+    async with _open(config, model=name, model_setting=setting) as chat:
+        yield chat
+
+
+@asynccontextmanager
+async def _open(config: MemoryConfig, *, model: str, model_setting: str) -> AsyncGenerator[ChatModel]:
+    source = endpoint(config)
+    if source is None:
+        from memory.providers.offline import OfflineChat
+
+        yield OfflineChat()
+        return
+    opener = await asyncio.to_thread(_chat_opener, native=source.native)
+    async with opener(
+        source, model=model, model_setting=model_setting, timeout_seconds=config.chat_timeout_seconds
+    ) as chat:
+        yield chat
+
+
+def _chat_opener(*, native: bool) -> Callable[..., AbstractAsyncContextManager[ChatModel]]:
+    """The provider's own kind of client. Its libraries are read from disk: not on the event loop."""
+    if native:
+        from memory.providers.native_chat import open_native_chat
+
+        return open_native_chat
+    from memory.providers.openai_chat import open_openai_chat
+
+    return open_openai_chat
+
+
+@asynccontextmanager
+async def open_embedder(config: MemoryConfig) -> AsyncGenerator[Embedder]:
+    """The embedder: EMBEDDING_MODEL; unset, OpenAI's own with OpenAI itself and the lexical one with all others.
+
+    Raises:
+        ConfigurationError: a setting, a file or a package is missing, or EMBEDDING_DIMENSIONS contradicts the model.
+    """
+    source = endpoint(config)
+    name = embedding_model_name(config, source)
+    known, stated = KNOWN_DIMENSIONS.get(name), config.embedding_dimensions
+    if known and stated and (stated > known or (stated != known and not name.startswith("text-embedding-3"))):
+        raise _contradiction(stated, known)
+    opener = await asyncio.to_thread(_embedder_opener, config, name, source)
+    async with opener as embedder:
+        if name == LEXICAL or name.startswith(FASTEMBED):
+            await _agree(embedder, config)
+        yield embedder
+
+
+def _embedder_opener(config: MemoryConfig, name: str, source: Endpoint | None) -> AbstractAsyncContextManager[Embedder]:
+    if name.startswith(FASTEMBED):
+        from memory.providers.fastembed_embeddings import open_local_embedder
+
+        return open_local_embedder(name.removeprefix(FASTEMBED), path=config.embedding_model_path)
+    if name == LEXICAL or source is None:
+        from memory.providers.lexical import LexicalEmbedder
+
+        return nullcontext(LexicalEmbedder())
+    from memory.providers.openai_embeddings import open_openai_embedder
+
+    return open_openai_embedder(
+        source,
+        model=name,
+        dimensions=config.embedding_dimensions,
+        timeout_seconds=config.embedding_timeout_seconds,
+    )
+
+
+async def _agree(embedder: Embedder, config: MemoryConfig) -> None:
+    stated, found = config.embedding_dimensions, await embedder.dimension()
+    if stated is not None and stated != found:
+        raise _contradiction(stated, found)
+
+
+def _contradiction(stated: int, found: int) -> ConfigurationError:
+    return ConfigurationError(
+        f"EMBEDDING_DIMENSIONS is {stated}, but the embedding model's vectors have {found}: unset it."
+    )

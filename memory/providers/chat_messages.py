@@ -1,0 +1,80 @@
+"""Messages in OpenAI's form to LangChain's, and LangChain's answer to a ChatReply."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import tool_call
+
+from memory.chat_model import ChatMessage, ChatReply, ToolCall, Usage
+
+
+def to_langchain(messages: Sequence[ChatMessage], *, one_system: bool = False) -> list[BaseMessage]:
+    """The same messages for LangChain.
+
+    With `one_system` all system messages become one, which comes first, in their order: Anthropic and Gemini take no
+    other form.
+    """
+    converted = [_convert(message) for message in messages]
+    if not one_system:
+        return converted
+    system = [message for message in converted if isinstance(message, SystemMessage)]
+    others = [message for message in converted if not isinstance(message, SystemMessage)]
+    if not system:
+        return others
+    return [SystemMessage("\n\n".join(str(message.text) for message in system)), *others]
+
+
+def _convert(message: ChatMessage) -> BaseMessage:
+    role, content = message["role"], message.get("content") or ""
+    if role == "user":
+        return HumanMessage(content)
+    if role == "assistant":
+        calls = message.get("tool_calls") or ()
+        return AIMessage(content, tool_calls=[_call(call) for call in calls])
+    if role == "tool":
+        return ToolMessage(content, tool_call_id=str(message.get("tool_call_id", "")))
+    return SystemMessage(content)
+
+
+def _call(call: Mapping[str, Any]) -> Any:
+    function = call["function"]
+    return tool_call(name=function["name"], args=dict(parsed_args(function.get("arguments"))), id=call.get("id"))
+
+
+def parsed_args(arguments: object) -> Mapping[str, Any]:
+    """A call's arguments as a dict; {} where they are none."""
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments, strict=False)
+        except (ValueError, RecursionError):
+            return {}
+    return cast("Mapping[str, Any]", arguments) if isinstance(arguments, Mapping) else {}
+
+
+def to_reply(message: AIMessage, *, asked: str) -> ChatReply:
+    """What the message says. `asked` is the model's name where the provider gives none."""
+    calls = [*message.tool_calls, *message.invalid_tool_calls]
+    return ChatReply(
+        text=str(message.text) or str(message.additional_kwargs.get("refusal") or ""),
+        model=model_named(message) or asked,
+        tool_calls=tuple(
+            ToolCall(id=call.get("id") or f"call_{number}", name=call.get("name") or "", args=parsed_args(call["args"]))
+            for number, call in enumerate(calls)
+        ),
+        usage=to_usage(message.usage_metadata),
+    )
+
+
+def model_named(message: AIMessage) -> str | None:
+    """The model's name as the provider gave it."""
+    metadata = cast("Mapping[str, Any]", message.response_metadata)  # pyright: ignore[reportUnknownMemberType]
+    name = metadata.get("model_name") or metadata.get("model")
+    return str(name) if name else None
+
+
+def to_usage(counted: UsageMetadata | None) -> Usage:
+    """The tokens as this package counts them."""
+    return Usage(counted["input_tokens"], counted["output_tokens"]) if counted else Usage()

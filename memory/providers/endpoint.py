@@ -1,0 +1,114 @@
+"""Which provider a configuration means: its address, its key, and the settings to name when it refuses."""
+
+from dataclasses import dataclass, field
+
+from memory.errors import ConfigurationError
+from memory.mem_config import MemoryConfig
+from memory.providers.presets import preset
+
+OPENAI_BASE_URL = "https://api.openai.com/v1"
+DEFAULT_CHAT_MODEL = "gpt-4.1-mini"
+"""CHAT_MODEL where it is unset and the provider is OpenAI itself."""
+DEFAULT_EMBEDDING_MODEL = "text-embedding-3-small"
+"""EMBEDDING_MODEL where it is unset and the provider is OpenAI itself."""
+LEXICAL = "lexical"
+"""EMBEDDING_MODEL for the built-in embedder."""
+FASTEMBED = "fastembed:"
+"""How EMBEDDING_MODEL begins for a local model."""
+KNOWN_DIMENSIONS = {
+    "text-embedding-3-small": 1_536,
+    "text-embedding-3-large": 3_072,
+    "text-embedding-ada-002": 1_536,
+}
+
+_NATIVE_BASES = {
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
+_NO_KEY = "none-needed"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A provider as the configuration names it.
+
+    `api_key` is a placeholder for servers that need none. `native` providers are served by LangChain's own clients,
+    all others speak OpenAI's protocol at `base_url` (which has no slash at its end).
+    """
+
+    provider: str
+    base_url: str
+    key_setting: str
+    api_key: str = field(repr=False)
+
+    @property
+    def native(self) -> bool:
+        """Whether it does not speak OpenAI's protocol."""
+        return self.provider in _NATIVE_BASES
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether it is OpenAI itself and not a compatible server."""
+        return not self.native and self.base_url == OPENAI_BASE_URL
+
+
+def endpoint(config: MemoryConfig) -> Endpoint | None:
+    """The provider to ask, or None for the built-in offline models (no provider, key or base URL).
+
+    Raises:
+        ConfigurationError: an unknown provider, a base URL that is none, or a missing key.
+    """
+    if not (config.provider or config.api_key or config.base_url):
+        return None
+    name = (config.provider or "openai").strip().lower()
+    chosen = preset(name)
+    own_base = chosen.base_url or _NATIVE_BASES[name]
+    base_url = (config.base_url or own_base).strip().rstrip("/")
+    if not base_url.startswith(("http://", "https://")):
+        raise ConfigurationError("OPENAI_BASE_URL must start with http:// or https://.")
+    key_setting = chosen.key_variable or "OPENAI_API_KEY"
+    if not config.api_key and chosen.key_variable and base_url == own_base:
+        raise ConfigurationError(f"{key_setting} is missing: the provider {name} needs a key.")
+    return Endpoint(provider=name, base_url=base_url, key_setting=key_setting, api_key=config.api_key or _NO_KEY)
+
+
+def chat_model_name(config: MemoryConfig, source: Endpoint) -> str:
+    """CHAT_MODEL, or OpenAI's default.
+
+    Raises:
+        ConfigurationError: it is unset and the provider is not OpenAI.
+    """
+    if config.chat_model:
+        return config.chat_model
+    if source.is_openai:
+        return DEFAULT_CHAT_MODEL
+    raise ConfigurationError("CHAT_MODEL is missing: name the model that this provider or server should answer with.")
+
+
+def extraction_model_name(config: MemoryConfig, source: Endpoint) -> tuple[str, str]:
+    """The extraction model and the setting that names it: EXTRACTION_MODEL, else the chat model's."""
+    if config.extraction_model:
+        return config.extraction_model, "EXTRACTION_MODEL"
+    return chat_model_name(config, source), "CHAT_MODEL"
+
+
+def embedding_model_name(config: MemoryConfig, source: Endpoint | None) -> str:
+    """EMBEDDING_MODEL, else OpenAI's default with OpenAI itself, else "lexical".
+
+    Raises:
+        ConfigurationError: it names a remote model and nothing serves it.
+    """
+    name = config.embedding_model
+    if not name:
+        return DEFAULT_EMBEDDING_MODEL if source and source.is_openai else LEXICAL
+    if name != LEXICAL and not name.startswith(FASTEMBED) and (source is None or source.native):
+        raise ConfigurationError(
+            "EMBEDDING_MODEL names a remote model, which needs an OpenAI-compatible server (OPENAI_API_KEY or "
+            f"OPENAI_BASE_URL); without one it can be {LEXICAL} or {FASTEMBED}NAME."
+        )
+    return name
+
+
+def known_dimension(model: str, stated: int | None) -> int | None:
+    """The vectors' length as a setting or the table says it; None where only the model knows."""
+    return stated or KNOWN_DIMENSIONS.get(model)

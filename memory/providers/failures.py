@@ -1,0 +1,99 @@
+"""What a provider's error means here: ModelTimeout, an outage, or a refusal that names the setting to check.
+
+One reading serves every client library: OpenAI's and Anthropic's SDKs come from one generator, Google's says `code`,
+and all stand on httpx or its successor. A provider's own words are never repeated: they can quote the user or the key.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from memory.errors import ModelTimeout, ModelUnavailable
+
+_TIMEOUTS = frozenset({"APITimeoutError", "TimeoutException"})
+_CONNECTIONS = frozenset({"APIConnectionError", "TransportError"})
+_IN_STREAM = "APIError"
+_PASSING = frozenset({408, 409, 425, 429})
+_REFUSED_CONTENT = frozenset({400, 404, 422})
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Reads errors for one model. The settings are those that messages name."""
+
+    key_setting: str
+    model_setting: str
+    timeout_setting: str = "CHAT_TIMEOUT_SECONDS"
+
+    def read(self, error: Exception) -> ModelUnavailable:
+        """The error as this package's own. What cannot be read at all counts as an answer nobody understands."""
+        if isinstance(error, ModelUnavailable):
+            return error
+        if isinstance(error, TimeoutError) or _is_a(error, _TIMEOUTS):
+            return ModelTimeout(f"The model did not answer within {self.timeout_setting}.")
+        status = status_of(error)
+        if status is not None:
+            return self.refused(status)
+        if isinstance(error, OSError) or _is_a(error, _CONNECTIONS):
+            return ModelUnavailable("The model's provider cannot be reached.", outage=True)
+        if _is_a(error, frozenset({_IN_STREAM})):
+            return ModelUnavailable("The model's provider broke off its answer.", outage=True)
+        return ModelUnavailable(
+            f"The model's answer could not be read; check OPENAI_BASE_URL and {self.model_setting}.", outage=False
+        )
+
+    def refused(self, status: int) -> ModelUnavailable:
+        """What an HTTP status of 400 or more means. 429 and 5xx pass by themselves."""
+        if status in _PASSING or status >= 500:
+            return ModelUnavailable(f"The model's provider is out of order or too busy ({status}).", outage=True)
+        if status in {401, 403}:
+            return ModelUnavailable(
+                f"The model's provider refused the key ({status}); check {self.key_setting}.", outage=False
+            )
+        if status == 404:
+            return ModelUnavailable(
+                f"The provider does not know the model (404); check {self.model_setting} and OPENAI_BASE_URL.",
+                outage=False,
+            )
+        return ModelUnavailable(
+            f"The model's provider refused the request ({status}); check {self.model_setting}.", outage=False
+        )
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status in the error or what caused it; also one that came as `error.code` in a body with status 200."""
+    for link in _chain(error):
+        for value in (getattr(link, "status_code", None), getattr(link, "code", None), _code_in_body(link)):
+            if isinstance(value, int | str) and str(value).isdecimal() and 400 <= int(value) <= 599:
+                return int(value)
+    return None
+
+
+def refuses_content(error: BaseException) -> bool:
+    """Whether the provider refused what the request holds (400, 404, 422), other than for its length."""
+    too_long = any("ContextOverflow" in type(link).__name__ for link in _chain(error))
+    return status_of(error) in _REFUSED_CONTENT and not too_long
+
+
+def blames_tools(error: BaseException) -> bool:
+    """Whether the refusal speaks of tools as such, and not of the way one was chosen."""
+    words = str(error).lower().replace("_", " ")
+    return "tool" in words and "tool choice" not in words
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = error
+    for _ in range(5):
+        if seen is None:
+            return
+        yield seen
+        seen = seen.__cause__
+
+
+def _code_in_body(error: BaseException) -> object:
+    body: object = error.args[0] if error.args else None
+    return cast("Mapping[str, Any]", body).get("code") if isinstance(body, Mapping) else None
+
+
+def _is_a(error: BaseException, names: frozenset[str]) -> bool:
+    return any(cls.__name__ in names for link in _chain(error) for cls in type(link).__mro__)

@@ -1,0 +1,229 @@
+"""A chat model port over any LangChain chat model."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.runnables import Runnable
+
+from memory.chat_model import ChatReply, ChatRequest
+from memory.errors import ModelUnavailable
+from memory.providers.chat_messages import to_langchain, to_reply
+from memory.providers.failures import Failures, blames_tools, refuses_content
+from memory.providers.streamed_reply import StreamedReply
+
+logger = logging.getLogger(__name__)
+
+Answering = Runnable[Sequence[BaseMessage], AIMessage]
+
+
+class Dialect(Protocol):
+    """How one family of models takes tools, a JSON wish and system messages."""
+
+    @property
+    def one_system(self) -> bool:
+        """Whether all system messages must be one, the first."""
+        ...
+
+    @property
+    def sums_usage(self) -> bool:
+        """Whether each chunk of a stream counts only its own tokens."""
+        ...
+
+    def prepare(self, model: BaseChatModel, request: ChatRequest) -> tuple[Answering, dict[str, Any]]:
+        """What to call, and with which options, so that the request's tools and `json_mode` hold."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIDialect:
+    """OpenAI's own form, passed on as it is: binding tools anew for each call would cost more than the call."""
+
+    one_system: bool = False
+    sums_usage: bool = False
+
+    def prepare(self, model: BaseChatModel, request: ChatRequest) -> tuple[Answering, dict[str, Any]]:
+        """See Dialect."""
+        options: dict[str, Any] = {}
+        if request.tools:
+            options["tools"] = list(request.tools)
+        if request.tools and request.tool_choice:
+            options["tool_choice"] = {"type": "function", "function": {"name": request.tool_choice}}
+        if request.json_mode:
+            options["response_format"] = {"type": "json_object"}
+        return model, options
+
+
+@dataclass(frozen=True, slots=True)
+class NativeDialect:
+    """Models with a form of their own, which LangChain's `bind_tools` knows. `json_options` is what asks for JSON."""
+
+    json_options: dict[str, Any]
+    one_system: bool = True
+    sums_usage: bool = True
+
+    def prepare(self, model: BaseChatModel, request: ChatRequest) -> tuple[Answering, dict[str, Any]]:
+        """See Dialect."""
+        options = dict(self.json_options) if request.json_mode else {}
+        if not request.tools:
+            return model, options
+        return model.bind_tools([dict(tool) for tool in request.tools], tool_choice=request.tool_choice), options
+
+
+class _ToolsRefused(ModelUnavailable):
+    """The provider refused a request that offered tools; without them it may answer."""
+
+
+class LangChainChat:
+    """ChatModel over `model`, which it neither opens nor closes.
+
+    A call takes at most `timeout_seconds` in all, a stream too. Where a provider refuses the tools that a request
+    offers (it names no `tool_choice`), the request is repeated without them; once that works, `calls_tools` is false
+    for as long as the process runs.
+    """
+
+    def __init__(
+        self,
+        model: BaseChatModel,
+        *,
+        name: str,
+        dialect: Dialect,
+        failures: Failures,
+        timeout_seconds: float,
+        ping: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._model = model
+        self._name = name
+        self._dialect = dialect
+        self._failures = failures
+        self._timeout = timeout_seconds
+        self._ping = ping
+        self._calls_tools = True
+
+    @property
+    def name(self) -> str:
+        """The model's name as asked for."""
+        return self._name
+
+    @property
+    def calls_tools(self) -> bool:
+        """False once the provider has refused tools."""
+        return self._calls_tools
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """The whole reply at once.
+
+        An empty answer is an error only where text was asked for: with `tool_choice` or `json_mode` the caller sees it.
+
+        Raises:
+            ModelTimeout: nothing within `timeout_seconds`.
+            ModelUnavailable: no connection, a refusal, or an answer that nobody can read.
+        """
+        deadline = asyncio.get_running_loop().time() + self._timeout
+        offered = self._offered(request)
+        try:
+            return await self._complete(offered, deadline)
+        except _ToolsRefused:
+            reply = await self._complete(replace(offered, tools=()), deadline)
+        self._stop_offering_tools()
+        return reply
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[str | ChatReply, None]:
+        """The reply's text in pieces, then the whole ChatReply. Closing the generator closes the connection.
+
+        Raises:
+            ModelTimeout: the end did not come within `timeout_seconds`.
+            ModelUnavailable: as `complete`.
+        """
+        deadline = asyncio.get_running_loop().time() + self._timeout
+        offered = self._offered(request)
+        try:
+            async with aclosing(self._stream(offered, deadline)) as items:
+                async for item in items:
+                    yield item
+        except _ToolsRefused:
+            offered = replace(offered, tools=())
+        else:
+            return
+        async with aclosing(self._stream(offered, deadline)) as items:
+            async for item in items:
+                self._stop_offering_tools()
+                yield item
+
+    async def ping(self) -> None:
+        """Ask, without spending tokens, whether the provider can be reached; raises ModelUnavailable."""
+        await self._ping()
+
+    async def _complete(self, request: ChatRequest, deadline: float) -> ChatReply:
+        try:
+            async with asyncio.timeout_at(deadline):
+                answering, options = self._dialect.prepare(self._model, request)
+                message = await answering.ainvoke(self._messages(request), **options)
+            return _not_empty(to_reply(message, asked=self._name), request)
+        except Exception as error:
+            raise self._failure(error, request) from None
+
+    async def _stream(self, request: ChatRequest, deadline: float) -> AsyncGenerator[str | ChatReply, None]:
+        whole = StreamedReply(asked=self._name, sums_usage=self._dialect.sums_usage)
+        chunks: AsyncGenerator[AIMessage, None] | None = None
+        try:
+            answering, options = self._dialect.prepare(self._model, request)
+            chunks = _generator(answering, self._messages(request), options)
+            while True:
+                # Each wait has the same deadline: a timeout that spans a yield would cancel whoever reads the stream.
+                async with asyncio.timeout_at(deadline):
+                    chunk = await anext(chunks, None)
+                if chunk is None:
+                    break
+                if isinstance(chunk, AIMessageChunk) and (text := whole.add(chunk)):
+                    yield text
+            yield _not_empty(whole.reply(), request)
+        except Exception as error:
+            raise self._failure(error, request) from None
+        finally:
+            if chunks is not None:
+                await chunks.aclose()
+
+    def _messages(self, request: ChatRequest) -> list[BaseMessage]:
+        return to_langchain(request.messages, one_system=self._dialect.one_system)
+
+    def _offered(self, request: ChatRequest) -> ChatRequest:
+        if request.tools and not request.tool_choice and not self._calls_tools:
+            return replace(request, tools=())
+        return request
+
+    def _failure(self, error: Exception, request: ChatRequest) -> ModelUnavailable:
+        logger.debug("the chat model failed", exc_info=error, extra={"action": "model_failed", "model": self._name})
+        failure = self._failures.read(error)
+        if request.tools and refuses_content(error):
+            if request.tool_choice is None:
+                return _ToolsRefused(failure.message, outage=False)
+            if blames_tools(error):
+                self._stop_offering_tools()
+        return failure
+
+    def _stop_offering_tools(self) -> None:
+        if self._calls_tools:
+            logger.warning(
+                "the chat model takes no tools; they are no longer offered",
+                extra={"action": "tools_refused", "model": self._name},
+            )
+        self._calls_tools = False
+
+
+async def _generator(
+    answering: Answering, messages: Sequence[BaseMessage], options: dict[str, Any]
+) -> AsyncGenerator[AIMessage, None]:
+    async for chunk in answering.astream(messages, **options):
+        yield chunk
+
+
+def _not_empty(reply: ChatReply, request: ChatRequest) -> ChatReply:
+    if reply.text or reply.tool_calls or request.tool_choice or request.json_mode:
+        return reply
+    raise ModelUnavailable("The model sent an empty answer; send the request again.", outage=False)

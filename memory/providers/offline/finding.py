@@ -1,0 +1,55 @@
+"""A finding: what one clause says of the user, before anything known is compared with it."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from zlib import crc32
+
+MOST_VALUE_CHARACTERS = 120
+_MOST_KEY_CHARACTERS = 64
+_NO_SLUG = re.compile(r"[^a-z0-9]+")
+_AFTERTHOUGHT = re.compile(
+    r"[,;]? \b(?:now|nowadays|currently|today|yesterday|tonight|recently|lately|at the moment|at present|these days"
+    r"|again|any ?more|any longer|too|as well|though|actually|instead|please|by the way|btw|a lot|very much|so much"
+    r"|right now"
+    r"|last (?:night|week|month|year|summer|autumn|fall|winter|spring|monday|friday|january|december)"
+    r"|this (?:morning|week|month|year|summer|autumn|fall|winter|spring)"
+    r"|(?:since|because|but|where|while|when|although|especially|which|not|more than|if) .*"
+    r"|for (?:\d+|a|an|two|three|four|five|six|ten|many|several|some|over|about|the last|the past) .*"
+    r"|and (?:i|i'm|my)\b.*)$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a clause says: that `key` is `value`, or, where `ends`, that it no longer is. `evidence` is the clause."""
+
+    key: str
+    value: str
+    evidence: str
+    ends: bool = False
+
+
+def slug(text: str) -> str:
+    """`text` as snake_case: accents dropped, what is left joined by "_"; a digest where no Latin letter is left."""
+    spelled = text.replace("'s ", " ").replace("'", "").replace("+", " plus ").replace("#", " sharp ")
+    plain = unicodedata.normalize("NFKD", spelled).encode("ascii", "ignore").decode()
+    return _NO_SLUG.sub("_", plain.lower()).strip("_") or f"{crc32(text.encode('utf-8', 'replace')):08x}"
+
+
+def key_of(text: str, prefix: str = "") -> str:
+    """A valid fact key from free words, `prefix` before it."""
+    key = prefix + slug(text)
+    return (key if key[0].isalpha() else f"my_{key}")[:_MOST_KEY_CHARACTERS].rstrip("_")
+
+
+def trimmed(text: str) -> str:
+    """A value without trailing times, afterthoughts and punctuation; empty if it is too long to be one."""
+    for _ in range(4):
+        shorter = _AFTERTHOUGHT.sub("", text.strip().rstrip(" .,;:!?\u2026)\u3002").lstrip(" (")).strip()
+        if shorter == text:
+            break
+        text = shorter
+    unquoted = text.strip('"\u201c\u201d\u00ab\u00bb ')
+    return unquoted if len(unquoted) <= MOST_VALUE_CHARACTERS else ""

@@ -1,0 +1,77 @@
+"""ChatOpenAI as the chat model: OpenAI and every server that speaks its protocol."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import openai
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.outputs import ChatResult
+from langchain_openai import ChatOpenAI
+
+from memory.chat_model import ChatModel
+from memory.providers.chat_messages import parsed_args
+from memory.providers.endpoint import Endpoint
+from memory.providers.failures import Failures
+from memory.providers.langchain_chat import LangChainChat, OpenAIDialect
+from memory.providers.openai_client import open_client, ping
+
+
+class PlainChatOpenAI(ChatOpenAI):
+    """ChatOpenAI whose messages and tools go out as they are, and that survives odd arguments.
+
+    OpenAI's SDK walks every value of the typed parameters before it sends them: with a window of 20 messages that took
+    two thirds of the call's CPU. What comes as `extra_body` it leaves alone.
+    """
+
+    def _get_request_payload(
+        self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        # LangChain says only "dict".
+        whole = super()._get_request_payload(input_, stop=stop, **kwargs)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        payload = cast("dict[str, Any]", whole)
+        plain = {name: payload.pop(name) for name in ("messages", "tools") if name in payload}
+        return payload | {"messages": [], "extra_body": (payload.get("extra_body") or {}) | plain}
+
+    def _create_chat_result(
+        self, response: dict[str, Any] | openai.BaseModel, generation_info: dict[str, Any] | None = None
+    ) -> ChatResult:
+        # LangChain fails on the whole answer where a tool's arguments are JSON but no object.
+        for choice in getattr(response, "choices", None) or ():
+            for call in getattr(choice.message, "tool_calls", None) or ():
+                call.function.arguments = json.dumps(dict(parsed_args(call.function.arguments)))
+        return super()._create_chat_result(response, generation_info)  # pyright: ignore[reportUnknownMemberType]
+
+
+@asynccontextmanager
+async def open_openai_chat(
+    source: Endpoint, *, model: str, model_setting: str, timeout_seconds: float
+) -> AsyncGenerator[ChatModel]:
+    """The chat model `model` at `source`. `model_setting` is the setting that names it, for messages."""
+
+    async def key() -> str:
+        # As a callable, because a plain key would make LangChain build a blocking client too.
+        return source.api_key
+
+    async with open_client(source, timeout_seconds=timeout_seconds) as client:
+        chat = await asyncio.to_thread(
+            PlainChatOpenAI,
+            model=model,
+            api_key=key,
+            base_url=source.base_url,
+            root_async_client=client,
+            async_client=client.chat.completions,
+            stream_usage=True,
+            use_responses_api=False,
+            stream_chunk_timeout=None,
+        )
+        yield LangChainChat(
+            chat,
+            name=model,
+            dialect=OpenAIDialect(),
+            failures=Failures(key_setting=source.key_setting, model_setting=model_setting),
+            timeout_seconds=timeout_seconds,
+            ping=lambda: ping(client),
+        )

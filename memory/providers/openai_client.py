@@ -1,0 +1,74 @@
+"""One client per OpenAI-compatible server: opened and closed in one place, and asked whether it is there."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import cache
+from urllib.parse import urlsplit
+
+import httpx
+import openai
+
+from memory.errors import ModelTimeout, ModelUnavailable
+from memory.providers.endpoint import Endpoint
+
+MAX_RETRIES = 1
+"""On the way to a reply. Background work has its own back-off."""
+PING_SECONDS = 2.0
+_CONNECT_SECONDS = 5.0
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Loaded once for all clients: each copy costs 20 ms and some megabytes."""
+    return httpx.create_ssl_context()
+
+
+@asynccontextmanager
+async def open_client(source: Endpoint, *, timeout_seconds: float) -> AsyncGenerator[openai.AsyncOpenAI]:
+    """A client of the server with keep-alive for 100 calls at once; closed at the end.
+
+    Proxies in the environment are heeded except for servers on this machine.
+    """
+    client = await asyncio.to_thread(_build, source, timeout_seconds)
+    async with client:
+        yield client
+
+
+def _build(source: Endpoint, timeout_seconds: float) -> openai.AsyncOpenAI:
+    """Reads certificates and package metadata from disk: not on the event loop."""
+    timeout = openai.Timeout(timeout_seconds, connect=min(_CONNECT_SECONDS, timeout_seconds))
+    return openai.AsyncOpenAI(
+        api_key=source.api_key,
+        base_url=source.base_url,
+        http_client=openai.DefaultAsyncHttpxClient(
+            verify=_certificates(),
+            timeout=timeout,
+            trust_env=urlsplit(source.base_url).hostname not in _LOOPBACK,
+        ),
+        max_retries=MAX_RETRIES,
+        timeout=timeout,
+    )
+
+
+async def ping(client: openai.AsyncOpenAI) -> None:
+    """Ask for the list of models: any status below 500 shows that the server is there, and no tokens are spent.
+
+    Raises:
+        ModelUnavailable: no connection, or a status of 500 and more.
+        ModelTimeout: no answer within PING_SECONDS.
+    """
+    quick = client.with_options(max_retries=0, timeout=PING_SECONDS)
+    try:
+        await quick.models.with_raw_response.list()
+    except openai.APITimeoutError:
+        raise ModelTimeout("The model's provider did not answer in time.") from None
+    except openai.APIConnectionError:
+        raise ModelUnavailable("The model's provider cannot be reached.", outage=True) from None
+    except openai.APIStatusError as error:
+        if error.status_code >= 500:
+            raise ModelUnavailable(
+                f"The model's provider is out of order ({error.status_code}).", outage=True
+            ) from None

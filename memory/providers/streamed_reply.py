@@ -1,0 +1,65 @@
+"""A reply put together from the chunks of a stream."""
+
+from dataclasses import dataclass, field
+
+from langchain_core.messages import AIMessageChunk
+from langchain_core.messages.tool import ToolCallChunk
+
+from memory.chat_model import ChatReply, ToolCall, Usage
+from memory.providers.chat_messages import model_named, parsed_args, to_usage
+
+
+@dataclass(slots=True)
+class _Call:
+    index: int | str | None
+    id: str | None
+    name: str
+    arguments: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True)
+class StreamedReply:
+    """Collects chunks. `sums_usage` where each chunk counts only its own tokens; else the last count is the whole."""
+
+    asked: str
+    sums_usage: bool = False
+    model: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    _text: list[str] = field(default_factory=list[str])
+    _calls: list[_Call] = field(default_factory=list[_Call])
+
+    def add(self, chunk: AIMessageChunk) -> str:
+        """Take in one chunk and give back its text, which may be empty."""
+        if chunk.usage_metadata:
+            counted = to_usage(chunk.usage_metadata)
+            self.usage = self.usage + counted if self.sums_usage else counted
+        for part in chunk.tool_call_chunks:
+            self._add_call(part)
+        self.model = self.model or model_named(chunk)
+        text = str(chunk.text) or str(chunk.additional_kwargs.get("refusal") or "")
+        if text:
+            self._text.append(text)
+        return text
+
+    def reply(self) -> ChatReply:
+        """The whole reply so far."""
+        return ChatReply(
+            text="".join(self._text),
+            model=self.model or self.asked,
+            tool_calls=tuple(
+                ToolCall(call.id or f"call_{number}", call.name, parsed_args("".join(call.arguments) or "{}"))
+                for number, call in enumerate(self._calls)
+            ),
+            usage=self.usage,
+        )
+
+    def _add_call(self, part: ToolCallChunk) -> None:
+        """Append to the call the part belongs to: the same index, unless it brings another id (some servers say 0)."""
+        index, call_id = part.get("index"), part.get("id")
+        same = [call for call in self._calls if call.index == index and call_id in {None, "", call.id}]
+        if not same:
+            same = [_Call(index=index, id=call_id, name="")]
+            self._calls += same
+        call = same[-1]
+        call.name = call.name or part.get("name") or ""
+        call.arguments.append(part.get("args") or "")

@@ -1,0 +1,147 @@
+"""One Qdrant Edge shard in one folder: how it is laid out, opened, mended and what its errors become.
+
+The engine is synchronous: everything here runs in the index's own threads, never on the event loop.
+"""
+
+import logging
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from qdrant_edge import (
+    CountRequest,
+    Distance,
+    EdgeConfig,
+    EdgeOptimizersConfig,
+    EdgeShard,
+    EdgeSparseVectorParams,
+    EdgeVectorParams,
+    KeywordIndexParams,
+    Memory,
+    Modifier,
+    ScrollRequest,
+    UpdateOperation,
+)
+
+from memory.errors import IndexUnavailable
+from memory.stores.points import BM25, CONTEXT, DENSE, INDEXED, USER
+
+log = logging.getLogger(__name__)
+
+# In KB: so high that no graph is ever built. Brute force over one user's points stays well under a millisecond.
+_NEVER_INDEX = 1_000_000_000
+
+_PROBED = 100
+
+# Not damage, though the folder cannot be opened: another process holds it, or the machine refuses (permission, memory,
+# open files, space, a read-only or full file system; errno as Rust prints it).
+_NOT_DAMAGE = re.compile(r"WouldBlock|\(os error (1|12|13|23|24|28|30|122)\)")
+
+
+@contextmanager
+def engine_errors() -> Generator[None]:
+    """Turn what the engine raises, bare `Exception`s and panics, into IndexUnavailable; other types are our own bugs.
+
+    The engine's text names files, never contents; it stays in `__cause__`.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if not _from_engine(error):
+            raise
+        raise IndexUnavailable from error
+
+
+def open_shard(path: Path, *, dimension: int) -> EdgeShard:
+    """Open the shard in `path`, or create it.
+
+    A damaged one is moved aside as `<name>.damaged-<time>` and an empty one takes its place: the index is derived, and
+    start-up fills it again from the documents.
+
+    Raises:
+        IndexUnavailable: another process has it open, or the system refuses the files.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        shard = _load(path, dimension=dimension) if any(path.iterdir()) else None
+        if shard is None:
+            path.mkdir(exist_ok=True)
+            with engine_errors():
+                shard = EdgeShard.create(str(path), _layout(dimension))
+    except OSError as error:
+        raise IndexUnavailable from error
+    with engine_errors():
+        _index_payload(shard)
+    return shard
+
+
+def close_shard(shard: EdgeShard) -> None:
+    """Write everything out and let the folder go.
+
+    What cannot be written is logged, no more: the documents have it, and the next start mends the index.
+    """
+    for step in (shard.flush, shard.close):  # closing frees the folder's lock even where flushing failed
+        try:
+            with engine_errors():
+                step()
+        except IndexUnavailable as error:
+            reason = type(error.__cause__).__name__
+            log.warning("the vector index was not closed well", extra={"action": "index_not_closed", "reason": reason})
+
+
+def _load(path: Path, *, dimension: int) -> EdgeShard | None:
+    """The shard if it can be read and written, or None after moving it aside."""
+    try:
+        with engine_errors():
+            shard = EdgeShard.load(str(path), _layout(dimension))
+            _probe(shard)
+            return shard
+    except IndexUnavailable as error:
+        if _NOT_DAMAGE.search(str(error.__cause__)):
+            raise
+        reason = type(error.__cause__).__name__
+    aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z")
+    path.rename(aside)
+    log.warning(
+        "the vector index was damaged; it was moved aside and starts empty",
+        extra={"action": "index_damaged", "collection": path.name, "moved_to": aside.name, "reason": reason},
+    )
+    return None
+
+
+def _probe(shard: EdgeShard) -> None:
+    """Read some points and write once: some damage shows only then. All of them would take seconds."""
+    shard.count(CountRequest())
+    shard.scroll(ScrollRequest(limit=_PROBED, with_payload=True, with_vector=True))
+    shard.flush()
+
+
+def _layout(dimension: int) -> EdgeConfig:
+    """Vectors stay in mapped files, read as needed (`Cold`): they cost disk, not resident memory."""
+    vectors = {
+        name: EdgeVectorParams(size=dimension, distance=Distance.Cosine, memory=Memory.Cold)
+        for name in (DENSE, CONTEXT)
+    }
+    return EdgeConfig(
+        vectors=vectors,
+        sparse_vectors={BM25: EdgeSparseVectorParams(modifier=Modifier.Idf)},
+        optimizers=EdgeOptimizersConfig(indexing_threshold=_NEVER_INDEX),
+        payload_memory=Memory.Cold,
+        wal_enabled=True,
+    )
+
+
+def _index_payload(shard: EdgeShard) -> None:
+    """Index the fields that filters use; a kill between two of these is mended at the next start."""
+    present = shard.info().payload_schema
+    for field in INDEXED:
+        if field not in present:
+            params = KeywordIndexParams(is_tenant=field == USER)
+            shard.update(UpdateOperation.create_field_index(field, params))
+
+
+def _from_engine(error: BaseException) -> bool:
+    # The engine raises exactly `Exception`; a Rust panic's class cannot be imported, and derives from BaseException.
+    return type(error) is Exception or type(error).__name__ == "PanicException"

@@ -1,0 +1,51 @@
+"""Opening the MongoDB documents."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from uuid import uuid4
+
+from memory.documents import Documents
+from memory.stores.mongo.connection import Connection, open_connection
+from memory.stores.mongo.conversations import MongoConversations
+from memory.stores.mongo.facts import MongoFacts
+from memory.stores.mongo.threads import LEASE, MongoThreadQueue
+from memory.stores.mongo.updates import MongoUpdates
+
+
+class MongoDocuments:
+    """All documents of one database."""
+
+    name = "mongodb"
+
+    def __init__(self, connection: Connection, threads: MongoThreadQueue) -> None:
+        self.conversations = MongoConversations(connection)
+        self.facts = MongoFacts(connection)
+        self.updates = MongoUpdates(connection)
+        self.threads = threads
+        self._connection = connection
+
+    async def ping(self) -> None:
+        """See the port."""
+        async with self._connection.use() as database:
+            await database.command("ping")
+
+
+@asynccontextmanager
+async def open_mongo_documents(
+    url: str, database: str, *, owner: str | None = None, lease: timedelta = LEASE
+) -> AsyncGenerator[Documents]:
+    """Open the documents in `database` of the server at `url`, and close the client at the end.
+
+    The server need not answer yet. `owner` names this process in the thread queue (a new name by default); a process
+    that shows no life for `lease` loses its place there.
+
+    Raises:
+        ConfigurationError: the URL or the database's name is not valid.
+    """
+    async with open_connection(url, database) as connection:
+        threads = MongoThreadQueue(connection, owner=owner or uuid4().hex, lease=lease)
+        try:
+            yield MongoDocuments(connection, threads)
+        finally:
+            await threads.close()

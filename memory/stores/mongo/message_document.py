@@ -1,0 +1,79 @@
+"""One document per message, in the fields that chat histories in MongoDB usually have; `_id` is the message's id.
+
+`session_id` repeats the thread, `message_pair_id` is the turn. Metadata, result and update are JSON texts, because
+their keys may hold dots and dollars. The reply's document carries the update, so that its insert commits the turn.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from memory.stores.json_text import from_json, to_json
+from memory.stores.mongo.connection import Document
+from memory.stores.update_json import is_indexed, update_from_json, update_to_json
+from memory.turn import Message, Turn
+from memory.update import Update
+
+
+def from_message(message: Message) -> Document:
+    """The document of a user's message, at the position and time that the message has."""
+    return {
+        "_id": message.id,
+        "user_id": message.user_id,
+        "thread_id": message.thread_id,
+        "session_id": message.thread_id,
+        "message_pair_id": message.turn_id,
+        "role": message.role,
+        "name": message.name,
+        "content": message.content,
+        "metadata": to_json(message.metadata),
+        "timestamp": message.created_at,
+        "position": message.position,
+    }
+
+
+def from_reply(reply: Message, result: Mapping[str, Any], update: Update) -> Document:
+    """The document that commits a turn. `committed` (microseconds) orders the commits."""
+    return {
+        **from_message(reply),
+        "result": to_json(result),
+        "committed": time.time_ns() // 1000,
+        **from_update(update, generation=0),
+    }
+
+
+def from_update(update: Update, *, generation: int) -> Document:
+    """The fields of a reply that a recorded update replaces."""
+    return {
+        "status": update.status,
+        "indexed": is_indexed(update),
+        "generation": generation,
+        "update": update_to_json(update),
+    }
+
+
+def to_message(document: Document) -> Message:
+    """The message of a user or an assistant."""
+    return Message(
+        user_id=document["user_id"],
+        thread_id=document["thread_id"],
+        turn_id=document["message_pair_id"],
+        role=document["role"],
+        content=document["content"],
+        created_at=document["timestamp"],
+        name=document["name"],
+        metadata=from_json(document["metadata"]),
+        position=document["position"],
+    )
+
+
+def to_turn(message: Document, reply: Document | None) -> Turn:
+    """The turn of both documents."""
+    if reply is None:
+        return Turn(to_message(message))
+    return Turn(
+        to_message(message),
+        to_message(reply),
+        result=from_json(reply["result"]),
+        update=update_from_json(reply["update"]),
+    )

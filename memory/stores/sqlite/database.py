@@ -1,0 +1,122 @@
+"""The two connections to the SQLite file, and the one place where its errors become ours.
+
+Writes share one connection and are single statements in autocommit: each runs whole in that connection's own thread, so
+a caller that is cancelled leaves a statement done or not done, never a transaction open. Reads have a connection of
+their own (WAL), so that none waits for a write's fsync. Rows are fetched in the thread; no cursor leaves it.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import aiosqlite
+
+from memory.errors import ConfigurationError, StoreUnavailable
+from memory.stores.sqlite.schema import OLDEST_SQLITE, prepare
+
+Row = tuple[Any, ...]
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+_BUSY_SECONDS = 2.0
+_PRAGMAS = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA secure_delete = ON;
+PRAGMA temp_store = MEMORY;
+"""
+_TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
+
+
+class Database:
+    """The open file. `opening` is how many times it was opened so far, this time included."""
+
+    def __init__(self, writer: aiosqlite.Connection, reader: aiosqlite.Connection, opening: int) -> None:
+        self.opening = opening
+        self._writer = writer
+        self._reader = reader
+        self._is_closed = False
+
+    async def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """All rows of one query, as of the last write that was acknowledged before."""
+        return await self._run(self._reader, sql, parameters)
+
+    async def write(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Run one writing statement, durable when it returns; the rows that it returns."""
+        return await self._run(self._writer, sql, parameters)
+
+    async def erase(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run one DELETE that returns a row for each deleted one; their number. The bytes are gone from the disk too.
+
+        `secure_delete` overwrites them in the file, the checkpoint cuts off the log that still holds them.
+        """
+        deleted = len(await self.write(sql, parameters))
+        (busy, *_), *_ = await self.write(_TRUNCATE)
+        if busy:
+            raise StoreUnavailable(
+                "Deleted, but the bytes are still in the log because another program reads the database in DATA_DIR; "
+                "close it and delete again."
+            )
+        return deleted
+
+    def close(self) -> None:
+        """Refuse all later calls."""
+        self._is_closed = True
+
+    async def _run(self, connection: aiosqlite.Connection, sql: str, parameters: Parameters) -> list[Row]:
+        if self._is_closed:
+            raise StoreUnavailable("The database in DATA_DIR is closed; start the service again.")
+        try:
+            return cast("list[Row]", await connection.execute_fetchall(sql, parameters))
+        except sqlite3.Error as error:
+            raise StoreUnavailable(
+                f"The database in DATA_DIR cannot serve ({error}); "
+                "check the disk's space and health, then send the request again."
+            ) from error
+
+
+@asynccontextmanager
+async def open_database(path: Path) -> AsyncGenerator[Database]:
+    """Open the file, creating it (and its folder) where there is none.
+
+    Raises:
+        ConfigurationError: it cannot be opened, is no SQLite database, or is newer than this code.
+    """
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        raise ConfigurationError(
+            f"This Python brings SQLite {sqlite3.sqlite_version}; 3.37 or newer is needed, or set MONGODB_URL."
+        )
+    async with AsyncExitStack() as stack:
+        try:
+            opening = await asyncio.to_thread(_prepare_file, path)
+            writer = await stack.enter_async_context(_connect(path))
+            reader = await stack.enter_async_context(_connect(path))
+            await reader.execute_fetchall("PRAGMA query_only = ON")
+        except (sqlite3.Error, OSError) as error:
+            raise ConfigurationError(
+                f"The database {path} in DATA_DIR cannot be opened ({error}); restore it from a backup, "
+                "or choose another DATA_DIR."
+            ) from error
+        database = Database(writer, reader, opening)
+        stack.callback(database.close)
+        yield database
+
+
+@asynccontextmanager
+async def _connect(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
+    async with aiosqlite.connect(path, isolation_level=None, timeout=_BUSY_SECONDS) as connection:
+        await connection.executescript(_PRAGMAS)
+        yield connection
+
+
+def _prepare_file(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)  # Conversations are private; SQLite gives its log and index the same mode.
+    connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
+    try:
+        connection.executescript(_PRAGMAS)
+        return prepare(connection, path)
+    finally:
+        connection.close()

@@ -1,0 +1,82 @@
+"""Pending updates in SQLite. Claims live in this process alone: DATA_DIR has one owner, so none outlives its process.
+
+Generations still rise over the process's end, because `record` compares them with stored ones: each opening of the file
+counts up the higher 32 bits, each claim the lower ones.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import count
+
+from memory.documents import Claim
+from memory.stores.sqlite.database import Database
+from memory.stores.sqlite.rows import to_turn, turn_columns
+from memory.stores.update_json import is_indexed, update_to_json
+from memory.turn import Turn
+from memory.update import Update
+
+PENDING_USERS = """
+SELECT user_id FROM messages WHERE status = 'pending' GROUP BY user_id ORDER BY min(seq) LIMIT ?
+"""
+PENDING = f"""
+SELECT {turn_columns()}
+FROM messages AS reply INDEXED BY messages_pending CROSS JOIN messages AS message
+ON message.user_id = reply.user_id AND message.turn_id = reply.turn_id AND message.role = 'user'
+WHERE reply.user_id = ? AND reply.status = 'pending' ORDER BY reply.seq LIMIT ?
+"""
+RECORD = """
+UPDATE messages SET update_json = ?, status = ?, indexed = ?, generation = ?
+WHERE user_id = ? AND turn_id = ? AND role = 'assistant' AND generation <= ? RETURNING 1
+"""
+
+
+@dataclass(slots=True)
+class _Held:
+    claim: Claim
+    expires_at: datetime
+
+
+class SqliteUpdates:
+    """The updates that travel in the replies' rows."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._held: dict[str, _Held] = {}
+        self._generations = count(database.opening << 32)
+
+    async def pending_users(self, *, limit: int) -> list[str]:
+        """See the port."""
+        return [user_id for (user_id,) in await self._database.read(PENDING_USERS, (limit,))]
+
+    async def pending(self, user_id: str, *, limit: int) -> list[Turn]:
+        """See the port."""
+        return [to_turn(row) for row in await self._database.read(PENDING, (user_id, limit))]
+
+    async def record(self, turn: Turn, update: Update, *, generation: int) -> bool:
+        """See the port."""
+        values = (update_to_json(update), update.status, int(is_indexed(update)), generation)
+        key = (turn.message.user_id, turn.message.turn_id, generation)
+        return bool(await self._database.write(RECORD, (*values, *key)))
+
+    async def claim(self, user_id: str, *, owner: str, lease: timedelta, now: datetime) -> Claim | None:
+        """See the port."""
+        held = self._held.get(user_id)
+        if held and held.claim.owner != owner and held.expires_at > now:
+            return None
+        claim = Claim(user_id, owner, next(self._generations))
+        self._held[user_id] = _Held(claim, now + lease)
+        return claim
+
+    async def renew(self, claim: Claim, *, lease: timedelta, now: datetime) -> bool:
+        """See the port."""
+        held = self._held.get(claim.user_id)
+        if held is None or held.claim != claim:
+            return False
+        held.expires_at = now + lease
+        return True
+
+    async def release(self, claim: Claim) -> None:
+        """See the port."""
+        held = self._held.get(claim.user_id)
+        if held and held.claim == claim:
+            del self._held[claim.user_id]

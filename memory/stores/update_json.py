@@ -1,0 +1,86 @@
+"""The update as JSON text, as both document stores keep it. Fields of later versions are skipped when read."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, cast
+
+from memory.decision import Change, Proposal, Refused
+from memory.planned_write import PlannedWrite
+from memory.stores.json_text import to_json
+from memory.update import Step, StepName, Update
+
+_CHANGE = tuple(item.name for item in fields(Change))
+_REFUSED = tuple(item.name for item in fields(Refused))
+_PROPOSAL = tuple(item.name for item in fields(Proposal))
+_WRITE = tuple(item.name for item in fields(PlannedWrite))
+_STEP = tuple(item.name for item in fields(Step))
+
+
+def update_to_json(update: Update) -> str:
+    """The whole update; times in ISO 8601."""
+    record: dict[str, Any] = {"steps": {name: _step_record(step) for name, step in update.steps.items()}}
+    if update.model is not None:
+        record["model"] = update.model
+    if update.planned:
+        record["planned"] = True
+    if update.changes:
+        record["changes"] = _records(update.changes, _CHANGE)
+    if update.refused:
+        record["refused"] = _records(update.refused, _REFUSED)
+    if update.proposals:
+        record["proposals"] = _records(update.proposals, _PROPOSAL)
+    if update.writes:
+        record["writes"] = _records(update.writes, _WRITE)
+    return to_json(record)
+
+
+def update_from_json(text: str) -> Update:
+    """What `update_to_json` wrote."""
+    record: dict[str, Any] = json.loads(text)
+    steps: dict[str, dict[str, Any]] = record.get("steps", {})
+    return Update(
+        steps={cast("StepName", name): _step(stored) for name, stored in steps.items()},
+        model=record.get("model"),
+        planned=record.get("planned", False),
+        changes=tuple(Change(**_known(item, _CHANGE)) for item in record.get("changes", ())),
+        refused=tuple(Refused(**_known(item, _REFUSED)) for item in record.get("refused", ())),
+        proposals=tuple(Proposal(**_tagged(item, _PROPOSAL)) for item in record.get("proposals", ())),
+        writes=tuple(PlannedWrite(**_tagged(item, _WRITE)) for item in record.get("writes", ())),
+    )
+
+
+def is_indexed(update: Update) -> bool:
+    """Whether the turn's messages are in the vector index by now."""
+    step = update.steps.get("index")
+    return step is not None and step.status == "done"
+
+
+def _records(items: tuple[Any, ...], names: tuple[str, ...]) -> list[dict[str, Any]]:
+    return [{name: getattr(item, name) for name in names} for item in items]
+
+
+def _known(record: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: record[name] for name in names if name in record}
+
+
+def _tagged(record: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {**_known(record, names), "tags": tuple(record.get("tags", ()))}
+
+
+def _step_record(step: Step) -> dict[str, Any]:
+    return {
+        "status": step.status,
+        "reason": step.reason,
+        "tries": step.tries,
+        "attempts": step.attempts,
+        "due_at": None if step.due_at is None else step.due_at.isoformat(),
+    }
+
+
+def _step(record: Mapping[str, Any]) -> Step:
+    values = _known(record, _STEP)
+    if values.get("due_at") is not None:
+        values["due_at"] = datetime.fromisoformat(values["due_at"])
+    return Step(**values)

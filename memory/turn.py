@@ -1,0 +1,109 @@
+"""A turn: one exchange of a thread. The user's message opens it, the assistant's message commits it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID, uuid5
+
+from memory.scope import Scope
+from memory.times import iso
+from memory.update import Step, Update
+
+Role = Literal["user", "assistant"]
+
+UNFINISHED_RESULT: Mapping[str, Any] = {
+    "model": None,
+    "memory": {"window": 0, "facts": {}, "summary": None, "hits": [], "degraded": []},
+    "usage": {"input_tokens": 0, "output_tokens": 0},
+    "timings_ms": {"recall": 0.0, "agent": 0.0, "total": 0.0},
+}
+"""What a turn without a reply shows."""
+
+_NAMESPACE = UUID("6f1c7c0e-0d52-5b0a-9a3e-7d1f0a4b8c21")
+
+
+def derived_id(user_id: str, turn_id: str, part: str) -> str:
+    """The deterministic UUID of one part of a turn: uuid5(user_id, turn_id, part).
+
+    Ids never hold "/", so no two triples collide. A message's part is its role; it is also its point's id.
+    """
+    return str(uuid5(_NAMESPACE, f"{user_id}/{turn_id}/{part}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One stored message. `position` orders the messages of a thread (from 1, gaps allowed, the user's message odd and
+    its reply one above, so that a repeated turn keeps its place); `created_at` is UTC in whole milliseconds.
+    `position` is 0 until the store has assigned one.
+    """
+
+    user_id: str
+    thread_id: str
+    turn_id: str
+    role: Role
+    content: str
+    created_at: datetime
+    name: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    position: int = 0
+
+    @property
+    def id(self) -> str:
+        """The message's id, and its point's id in the vector index."""
+        return derived_id(self.user_id, self.turn_id, self.role)
+
+    @property
+    def scope(self) -> Scope:
+        """The user and thread it belongs to."""
+        return Scope(self.user_id, self.thread_id)
+
+    def as_json(self) -> dict[str, Any]:
+        """The message as the HTTP contract shows it."""
+        return {
+            "id": self.id,
+            "turn_id": self.turn_id,
+            "role": self.role,
+            "name": self.name,
+            "content": self.content,
+            "metadata": dict(self.metadata),
+            "created_at": iso(self.created_at),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A finished turn as the window shows it: both messages, nothing else."""
+
+    user: Message
+    assistant: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn as it is stored. `reply`, `result` and `update` are None while it is unfinished.
+
+    `result` is the plain JSON of what the turn answered apart from its texts (model, usage, timings, what was recalled);
+    it is stored with the reply and read back as it was.
+    """
+
+    message: Message
+    reply: Message | None = None
+    result: Mapping[str, Any] | None = None
+    update: Update | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The turn as the HTTP contract shows it; an unfinished one says so and has no reply."""
+        result = self.result or UNFINISHED_RESULT
+        update = self.update or Update(steps={"facts": Step()})
+        shown: dict[str, Any] = {
+            "turn_id": self.message.turn_id,
+            "user_id": self.message.user_id,
+            "thread_id": self.message.thread_id,
+            "reply": self.reply.content if self.reply is not None else None,
+            "model": result["model"],
+            "memory": {**result["memory"], "update": update.as_json()},
+            "usage": result["usage"],
+            "timings_ms": result["timings_ms"],
+        }
+        return shown if self.reply is not None else {**shown, "state": "unfinished"}

@@ -1,0 +1,120 @@
+"""The pending update: what a committed turn still owes the memory, and how each step of it ends.
+
+The record travels inside the assistant's message, so that one atomic insert commits a turn together with what it owes.
+All of it is plain values and pure functions; `memory/updater.py` does the work.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from memory.decision import Change, Proposal, Refused
+from memory.planned_write import PlannedWrite
+
+Status = Literal["pending", "done", "skipped", "failed"]
+StepName = Literal["facts", "index", "summary"]
+
+MAX_ATTEMPTS = 5
+"""How often a step is tried before it fails; outages (see `errors.is_outage`) are not counted."""
+MAX_BACKOFF_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One kind of work of an update. `tries` counts every start since the last success and drives the back-off;
+    `attempts` counts only those that no outage excuses. `due_at` is None when it may run at once.
+    """
+
+    status: Status = "pending"
+    reason: str | None = None
+    tries: int = 0
+    attempts: int = 0
+    due_at: datetime | None = None
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether it is pending and its back-off has passed."""
+        return self.status == "pending" and (self.due_at is None or self.due_at <= now)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What a turn owes, step by step, and what it has taught.
+
+    `writes` (one for each of `changes`) are recorded, and `planned` set, before the first fact changes: a replay does
+    the recorded writes and asks no model again.
+    `proposals` are the agent's own `remember_fact` calls, waiting for the facts step to check their quotes.
+    """
+
+    steps: Mapping[StepName, Step]
+    model: str | None = None
+    planned: bool = False
+    changes: tuple[Change, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+    writes: tuple[PlannedWrite, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        """Pending while a step is; else failed if one failed; skipped if all were; else done."""
+        found = {step.status for step in self.steps.values()}
+        for status in ("pending", "failed"):
+            if status in found:
+                return status
+        return "skipped" if found == {"skipped"} else "done"
+
+    @property
+    def reason(self) -> str | None:
+        """Why it failed or was skipped (each failed step's name and reason), else None."""
+        if self.status == "skipped":
+            return next((step.reason for step in self.steps.values() if step.reason), None)
+        failed = [f"{name}: {step.reason}" for name, step in self.steps.items() if step.status == "failed"]
+        return "; ".join(failed) or None
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether every step has ended or was tried at least once."""
+        return all(step.status != "pending" or step.tries for step in self.steps.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """The update as the HTTP contract shows it."""
+        return {
+            "status": self.status,
+            "reason": self.reason,
+            "model": self.model,
+            "changes": [asdict(change) for change in self.changes],
+            "refused": [asdict(refused) for refused in self.refused],
+        }
+
+    def with_steps(self, steps: Mapping[StepName, Step]) -> "Update":
+        """The same update with these steps."""
+        return replace(self, steps=steps)
+
+
+def owed(*, proposals: tuple[Proposal, ...] = ()) -> Update:
+    """The update of a turn that is to be learned from and indexed."""
+    return Update(steps={"facts": Step(), "index": Step()}, proposals=proposals)
+
+
+def not_owed(reason: str) -> Update:
+    """The update of a turn that is only stored: every step skipped for `reason`."""
+    skipped = Step(status="skipped", reason=reason)
+    return Update(steps={"facts": skipped, "index": skipped})
+
+
+def backoff(tries: int, jitter: float) -> timedelta:
+    """How long to wait after the `tries`-th try failed: 0.25 s doubled each time, at most 30 s, times 0.5 + jitter/2.
+
+    `jitter` is in [0, 1] ("equal jitter", Brooker, AWS Architecture Blog 2015).
+    """
+    seconds = min(MAX_BACKOFF_SECONDS, 0.25 * 2 ** min(tries - 1, 16))
+    return timedelta(seconds=seconds * (0.5 + jitter / 2))
+
+
+def after_failure(step: Step, *, reason: str, outage: bool, now: datetime, jitter: float) -> Step:
+    """The step after a try that failed: waiting with back-off, or failed after its fifth attempt."""
+    tries = step.tries + 1
+    attempts = step.attempts if outage else step.attempts + 1
+    if attempts >= MAX_ATTEMPTS:
+        return Step(status="failed", reason=reason, tries=tries, attempts=attempts)
+    return Step(reason=reason, tries=tries, attempts=attempts, due_at=now + backoff(tries, jitter))

@@ -1,0 +1,186 @@
+"""Works off pending updates: one claim per user at a time, step by step, surviving kills, outages and rivals.
+
+An active user has a `UserWork` (memory/user_work.py). This file owns them: it starts them when a turn is committed, when a
+back-off ends and when the sweep finds what another process left; it renews their claims and drains them at shutdown.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from memory.documents import Documents
+from memory.errors import StoreUnavailable
+from memory.times import Clock
+from memory.update import StepName, Update
+from memory.user_work import LEASE, RETRY, StepWork, UserWork
+
+logger = logging.getLogger(__name__)
+
+RENEW_SECONDS = LEASE.total_seconds() / 3
+POLL_SECONDS = 0.5
+"""How often a waiter looks into the documents, for what another process may have done."""
+SWEEP_USERS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Active:
+    work: UserWork
+    task: "asyncio.Task[datetime | None]"
+
+
+class Updater:
+    """Owns all background work on updates. Opened and drained by whoever opens the memory."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        steps: Mapping[StepName, StepWork],
+        *,
+        clock: Clock,
+        concurrency: int,
+        sweep_seconds: float,
+    ) -> None:
+        self.documents = documents
+        self.steps = steps
+        self.clock = clock
+        self.owner = uuid4().hex
+        self.slots = asyncio.Semaphore(concurrency)
+        self._sweep_seconds = sweep_seconds
+        self._active: dict[str, _Active] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._waiters: dict[tuple[str, str], list[asyncio.Event]] = {}
+        self._keepers: list[asyncio.Task[None]] = []
+        self._closing = False
+
+    def start(self) -> None:
+        """Start the sweep, which resumes what an earlier process left, and the renewal of claims."""
+        self._keepers = [
+            asyncio.create_task(self._sweep(), name="updates-sweep"),
+            asyncio.create_task(self._renew(), name="updates-renew"),
+        ]
+
+    def notify(self, user_id: str) -> None:
+        """A turn of this user was committed, or something of theirs came due: work on it at once."""
+        if self._closing:
+            return
+        timer = self._timers.pop(user_id, None)
+        if timer is not None:
+            timer.cancel()
+        if user_id not in self._active:
+            work = UserWork(self, user_id)
+            task = asyncio.create_task(work.run(), name="updates-user")
+            self._active[user_id] = _Active(work, task)
+            task.add_done_callback(lambda task: self._rested(work, task))
+        self._active[user_id].work.poked.set()
+
+    def _rested(self, work: UserWork, task: "asyncio.Task[datetime | None]") -> None:
+        """The work has ended: begin anew where it was poked too late, or when its next step comes due."""
+        del self._active[work.user_id]
+        if self._closing:
+            return
+        until = None
+        if task.cancelled() or (error := task.exception()) is not None:
+            until = self.clock() + RETRY
+            if not task.cancelled():
+                logger.error("update work broke", extra={"action": "update_broke"}, exc_info=error)
+        else:
+            until = task.result()
+        if work.poked.is_set():
+            self.notify(work.user_id)
+        elif until is not None:
+            delay = max(0.0, (until - self.clock()).total_seconds())
+            loop = asyncio.get_running_loop()
+            self._timers[work.user_id] = loop.call_later(delay, self.notify, work.user_id)
+
+    def recorded(self, user_id: str, turn_id: str) -> None:
+        """A step of this turn was recorded: whoever waits for it looks again."""
+        for event in self._waiters.get((user_id, turn_id), ()):
+            event.set()
+
+    async def wait_tried(self, *, user_id: str, turn_id: str, seconds: float) -> Update | None:
+        """The turn's update once each step was tried or has ended, or as it is after `seconds`; None if it has none."""
+        return await self._wait(user_id, turn_id, seconds, lambda update: update.is_tried)
+
+    async def wait_ended(self, *, user_id: str, turn_id: str, seconds: float) -> Update | None:
+        """The turn's update once it is no longer pending, or as it is after `seconds`; None if it has none."""
+        return await self._wait(user_id, turn_id, seconds, lambda update: update.status != "pending")
+
+    async def _wait(
+        self, user_id: str, turn_id: str, seconds: float, enough: Callable[[Update], bool]
+    ) -> Update | None:
+        event = asyncio.Event()
+        waiters = self._waiters.setdefault((user_id, turn_id), [])
+        waiters.append(event)
+        deadline = asyncio.get_running_loop().time() + seconds
+        try:
+            while True:
+                event.clear()
+                update = await self._update_of(user_id, turn_id)
+                left = deadline - asyncio.get_running_loop().time()
+                if update is None or enough(update) or left <= 0:
+                    return update
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(event.wait(), min(POLL_SECONDS, left))
+        finally:
+            waiters.remove(event)
+            if not waiters:
+                del self._waiters[user_id, turn_id]
+
+    async def _update_of(self, user_id: str, turn_id: str) -> Update | None:
+        active = self._active.get(user_id)
+        held = active.work.held(turn_id) if active is not None else None
+        if held is not None:
+            return held
+        turn = await self.documents.conversations.turn(user_id=user_id, turn_id=turn_id)
+        return turn.update if turn is not None else None
+
+    async def drain(self, seconds: float) -> None:
+        """Ask the work to end, wait up to `seconds`, then abort what is left; it is resumed at the next start."""
+        self._closing = True
+        await _end(self._keepers)
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        tasks = {active.task for active in self._active.values()}
+        if not tasks:
+            return
+        logger.info("draining updates", extra={"action": "updates_draining", "users": len(tasks)})
+        _, late = await asyncio.wait(tasks, timeout=seconds)
+        if late:
+            logger.warning("updates left for the next start", extra={"action": "updates_aborted", "users": len(late)})
+        await _end(late)
+
+    async def _sweep(self) -> None:
+        """Find users whose work nobody in this process knows of: after a start, or when another process died."""
+        while True:
+            try:
+                for user_id in await self.documents.updates.pending_users(limit=SWEEP_USERS):
+                    if user_id not in self._active and user_id not in self._timers:
+                        self.notify(user_id)
+            except StoreUnavailable:
+                logger.warning("sweep found no document store", extra={"action": "sweep_failed"})
+            await asyncio.sleep(self._sweep_seconds)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            for active in list(self._active.values()):
+                try:
+                    if not await active.work.renew():
+                        logger.warning("claim lost", extra={"action": "claim_lost"})
+                        active.task.cancel()
+                except StoreUnavailable:
+                    logger.warning("claim not renewed", extra={"action": "renew_failed"})
+                    break
+
+
+async def _end(tasks: "Iterable[asyncio.Task[Any]]") -> None:
+    ended = list(tasks)
+    for task in ended:
+        task.cancel()
+    await asyncio.gather(*ended, return_exceptions=True)

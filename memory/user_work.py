@@ -1,0 +1,210 @@
+"""The work on one user's pending updates, while this process holds their claim.
+
+Each kind of step has a lane of its own, so that a step that waits never holds up another kind; within a lane the user's
+turns go in the order of their commits. The work ends when nothing is due, and says when to come back.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from memory.documents import Claim, Documents
+from memory.errors import RecollectError, StoreUnavailable, is_outage
+from memory.times import Clock
+from memory.turn import Turn
+from memory.update import Step, StepName, Update, after_failure
+
+logger = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=15)
+BATCH = 100
+RETRY = timedelta(seconds=0.5)
+"""After how long to look again where another process holds the claim, or the store cannot be reached."""
+
+Save = Callable[[Update], Awaitable[None]]
+
+
+class StepWork(Protocol):
+    """The work of one kind of step."""
+
+    async def run(self, turn: Turn, update: Update, save: Save) -> Update:
+        """Do the step for a committed turn and return the update with what it learned (not the step's own status).
+
+        Running it twice must have the effect of running it once; `save` first records an intermediate state durably.
+        """
+        ...
+
+
+class Fenced(RecollectError):
+    """Another process has taken over this user's updates."""
+
+    code = "fenced"
+
+
+class Owner(Protocol):
+    """What the work needs of the updater that owns it."""
+
+    documents: Documents
+    steps: Mapping[StepName, StepWork]
+    clock: Clock
+    owner: str
+    slots: asyncio.Semaphore
+
+    def recorded(self, user_id: str, turn_id: str) -> None:
+        """A step of this turn was recorded."""
+        ...
+
+
+class UserWork:
+    """Works off one user's updates. `poke` says that there may be more; it counts until `run` has ended."""
+
+    def __init__(self, owner: Owner, user_id: str) -> None:
+        self.user_id = user_id
+        self.poked = asyncio.Event()
+        self._owner = owner
+        self._claim: Claim | None = None
+        self._turns: dict[str, Turn] = {}
+        self._updates: dict[str, Update] = {}
+        self._more = True
+        self._writing = asyncio.Lock()
+
+    def held(self, turn_id: str) -> Update | None:
+        """The turn's update as this work last recorded it, if it holds the turn."""
+        return self._updates.get(turn_id)
+
+    async def run(self) -> datetime | None:
+        """Work until nothing is due; then when to come back, or None where nothing is left."""
+        updates = self._owner.documents.updates
+        now = self._owner.clock()
+        try:
+            self._claim = await updates.claim(self.user_id, owner=self._owner.owner, lease=LEASE, now=now)
+            if self._claim is None:
+                return now + RETRY
+            try:
+                return await self._run_lanes()
+            finally:
+                await updates.release(self._claim)
+        except Fenced:
+            logger.warning("fenced out by a later owner", extra={"action": "fenced"})
+        except StoreUnavailable:
+            logger.warning("updates wait for the document store", extra={"action": "updates_wait"})
+        return self._owner.clock() + RETRY
+
+    async def renew(self) -> bool:
+        """Extend the claim. False if it was lost: then the work must end."""
+        claim = self._claim
+        return claim is None or await self._owner.documents.updates.renew(
+            claim, lease=LEASE, now=self._owner.clock()
+        )
+
+    async def _run_lanes(self) -> datetime | None:
+        lanes: dict[StepName, asyncio.Task[None]] = {}
+        try:
+            while True:
+                await self._read()
+                for name in self._owner.steps:
+                    turn = None if name in lanes else self._due(name)
+                    if turn is not None:
+                        lanes[name] = asyncio.create_task(self._run_step(name, turn), name=f"update-{name}")
+                if not lanes:
+                    if self.poked.is_set() or (self._more and not self._updates):
+                        continue
+                    return self._next_due()
+                await self._wait_for_one(lanes.values())
+                for name, lane in list(lanes.items()):
+                    if lane.done():
+                        del lanes[name]
+                        lane.result()
+        finally:
+            for lane in lanes.values():
+                lane.cancel()
+            await asyncio.gather(*lanes.values(), return_exceptions=True)
+
+    async def _wait_for_one(self, lanes: Iterable[asyncio.Task[None]]) -> None:
+        poke = asyncio.create_task(self.poked.wait(), name="update-poke")
+        try:
+            await asyncio.wait({poke, *lanes}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            poke.cancel()
+
+    async def _read(self) -> None:
+        """Read what is pending, where something new was announced or the last reading did not show all."""
+        if not self.poked.is_set() and not (self._more and not self._updates):
+            return
+        self.poked.clear()
+        found = await self._owner.documents.updates.pending(self.user_id, limit=BATCH)
+        self._more = len(found) == BATCH
+        for turn in found:
+            turn_id = turn.message.turn_id
+            if turn.update is not None and turn_id not in self._updates:
+                self._turns[turn_id], self._updates[turn_id] = turn, turn.update
+
+    def _pending(self, name: StepName) -> tuple[str, Step] | None:
+        """The oldest turn whose step of this kind is pending; the later ones wait for it."""
+        for turn_id, update in self._updates.items():
+            step = update.steps.get(name)
+            if step is not None and step.status == "pending":
+                return turn_id, step
+        return None
+
+    def _due(self, name: StepName) -> Turn | None:
+        pending = self._pending(name)
+        if pending is None or not pending[1].is_due(self._owner.clock()):
+            return None
+        return self._turns[pending[0]]
+
+    def _next_due(self) -> datetime | None:
+        pending = [self._pending(name) for name in self._owner.steps]
+        return min((found[1].due_at for found in pending if found and found[1].due_at), default=None)
+
+    async def _run_step(self, name: StepName, turn: Turn) -> None:
+        turn_id = turn.message.turn_id
+        step = self._updates[turn_id].steps[name]
+
+        async def save(update: Update) -> None:
+            await self._record(name, step, turn, update)
+
+        async with self._owner.slots:
+            try:
+                learned = await self._owner.steps[name].run(turn, self._updates[turn_id], save)
+                ended = Step(status="done", tries=step.tries + 1, attempts=step.attempts)
+            except Fenced:
+                raise
+            except Exception as error:
+                learned, ended = self._updates[turn_id], self._after(step, name, turn_id, error)
+        await self._record(name, ended, turn, learned)
+
+    def _after(self, step: Step, name: StepName, turn_id: str, error: Exception) -> Step:
+        """The step after a try that raised: the boundary where every error becomes something that anyone can see."""
+        known = isinstance(error, RecollectError)
+        after = after_failure(
+            step,
+            reason=error.message if known else f"{type(error).__name__}; the log has the details.",
+            outage=is_outage(error),
+            now=self._owner.clock(),
+            jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
+        )
+        logger.warning(
+            "update step failed",
+            extra={"action": "step_failed", "step": name, "turn_id": turn_id, "status": after.status}
+            | {"error": type(error).__name__, "tries": after.tries},
+            exc_info=None if known else error,
+        )
+        return after
+
+    async def _record(self, name: StepName, step: Step, turn: Turn, learned: Update) -> None:
+        """Write the update with this lane's step and learning, and the other lanes' steps as they are now."""
+        turn_id, claim = turn.message.turn_id, self._claim
+        async with self._writing:
+            update = learned.with_steps({**self._updates[turn_id].steps, name: step})
+            if claim is None or not await self._owner.documents.updates.record(
+                turn, update, generation=claim.generation
+            ):
+                raise Fenced
+            self._updates[turn_id] = update
+            self._owner.recorded(self.user_id, turn_id)
+            if update.status != "pending":
+                del self._updates[turn_id], self._turns[turn_id]

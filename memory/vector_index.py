@@ -1,0 +1,166 @@
+"""The vector index port: derived search structure. Everything in it can be rebuilt from the documents."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, Protocol
+from zlib import crc32
+
+from memory.scope import Scope
+from memory.turn import Message
+
+Kind = Literal["episode", "fact", "summary", "document"]
+Vector = Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """Token ids and their weights, of equal length."""
+
+    indices: Sequence[int]
+    values: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a point says, apart from its vectors. `id` is a UUID; for an episode it is its message's."""
+
+    id: str
+    user_id: str
+    thread_id: str | None
+    turn_id: str | None
+    kind: Kind
+    content: str
+    created_at: datetime
+    role: str | None = None
+    name: str | None = None
+    message_id: str | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """The point's payload in LangChain's layout: `page_content` and `metadata`, times as epoch milliseconds.
+
+        It also serves langchain_qdrant's retrievers, which read these two keys.
+        """
+        return {
+            "page_content": self.content,
+            "metadata": {
+                "user_id": self.user_id,
+                "thread_id": self.thread_id,
+                "turn_id": self.turn_id,
+                "kind": self.kind,
+                "role": self.role,
+                "name": self.name,
+                "message_id": self.message_id,
+                "created_at": round(self.created_at.timestamp() * 1000),
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An entry with its named vectors; `context` and `bm25` are optional."""
+
+    entry: Entry
+    dense: Vector
+    context: Vector | None = None
+    bm25: SparseVector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One dense search. `limit` is at least 1; turns in `exclude_turns` never come back."""
+
+    scope: Scope
+    dense: Vector
+    limit: int
+    kinds: Sequence[Kind] = ("episode",)
+    exclude_turns: Sequence[str] = ()
+    with_vectors: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A found entry: `similarity` is the raw cosine in [-1, 1]; `dense` is there if the query asked for vectors."""
+
+    entry: Entry
+    similarity: float
+    dense: Vector | None = None
+
+
+class VectorIndex(Protocol):
+    """One collection of points, made for one embedder: its name carries the embedder's fingerprint.
+
+    Every call but `ping` and the counts is scoped to a user. A backend that cannot be reached raises
+    `IndexUnavailable`, and nothing else crosses this seam.
+    """
+
+    @property
+    def name(self) -> str:
+        """What `/health` calls it: "qdrant-edge" or "qdrant"."""
+        ...
+
+    async def upsert(self, points: Sequence[Point]) -> None:
+        """Store the points, replacing those with the same id; durable when it returns."""
+        ...
+
+    async def search(self, query: Query) -> list[Match]:
+        """The nearest entries by cosine similarity, best first."""
+        ...
+
+    async def known(self, ids: Sequence[str]) -> set[str]:
+        """Those of `ids` (at most 500) that have a point."""
+        ...
+
+    async def entries(self, ids: Sequence[str]) -> list[Entry]:
+        """The entries of those of `ids` (at most 500) that have a point, in any order."""
+        ...
+
+    async def ids(self, *, after: str | None = None, limit: int = 500) -> list[str]:
+        """Point ids in ascending order, from behind `after`: one page of a scan over all users."""
+        ...
+
+    async def count(self, *, user_id: str | None = None) -> int:
+        """How many points there are, of one user or of all."""
+        ...
+
+    async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
+        """Delete these points of the user; those that do not exist are no error."""
+        ...
+
+    async def delete(self, scope: Scope) -> int:
+        """Delete all points of the thread (or the user) and say how many there were."""
+        ...
+
+    async def other_collections(self) -> list[str]:
+        """Collections of the same base name made for other embedders: never searched, only reported."""
+        ...
+
+    async def ping(self) -> None:
+        """Ask the backend whether it can serve; raises IndexUnavailable."""
+        ...
+
+
+def episode(message: Message) -> Entry:
+    """The entry of a stored message."""
+    return Entry(
+        id=message.id,
+        user_id=message.user_id,
+        thread_id=message.thread_id,
+        turn_id=message.turn_id,
+        kind="episode",
+        content=message.content,
+        created_at=message.created_at,
+        role=message.role,
+        name=message.name,
+        message_id=message.id,
+    )
+
+
+def collection_name(base: str, *, model: str, dimension: int) -> str:
+    """The collection's name: the base, then the embedder's fingerprint (model and dimension).
+
+    Every character of the model outside [A-Za-z0-9.-] becomes "-"; a short digest of the exact name keeps apart those
+    that this makes alike.
+    """
+    slug = "".join(char if char.isascii() and (char.isalnum() or char in ".-") else "-" for char in model)[:60]
+    return f"{base}__{slug}-{crc32(model.encode()):08x}-{dimension}"

@@ -1,0 +1,174 @@
+"""The service's settings: the only reader of the environment, and of a `.env` file in the working directory.
+
+A setting's variable is its name in upper case. Those that `MemoryConfig` has too take their defaults from there.
+"""
+
+import functools
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from memory.errors import ConfigurationError
+from memory.mem_config import MemoryConfig
+from memory.providers.presets import preset
+
+_DEFAULT = MemoryConfig()
+
+Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
+Tokens = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class Settings(BaseSettings):
+    """Every setting, with its default and what it does."""
+
+    model_config = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True)
+
+    # Where it listens.
+    host: str = Field("127.0.0.1", description="Address to listen on; others than loopback need ALLOW_INSECURE=true.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    allow_insecure: bool = Field(
+        default=False, description="Listen on any address although nobody has to prove who they are."
+    )
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(), description="Further names the service is called by, separated by commas (Host and Origin checks)."
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
+
+    # Where memory is kept.
+    data_dir: Path = Field(_DEFAULT.data_dir, description="Folder of the embedded stores; one process at a time.")
+    mongodb_url: SecretStr | None = Field(None, description="MongoDB for the documents; unset: SQLite in DATA_DIR.")
+    mongodb_database: str = Field(_DEFAULT.mongodb_database, min_length=1, description="Its database.")
+    qdrant_url: str | None = Field(None, description="Qdrant server for the index; unset: the engine in DATA_DIR.")
+    qdrant_api_key: SecretStr | None = Field(None, description="Its API key.")
+    qdrant_collection: str = Field(
+        _DEFAULT.qdrant_collection,
+        pattern=r"^[A-Za-z0-9._-]{1,64}$",
+        description="Base name of the collection; the embedder's fingerprint is added.",
+    )
+    qdrant_prefer_grpc: bool = Field(_DEFAULT.qdrant_prefer_grpc, description="Talk gRPC to Qdrant: half the latency.")
+    qdrant_grpc_port: int = Field(_DEFAULT.qdrant_grpc_port, ge=1, le=65535, description="Qdrant's gRPC port.")
+
+    # Models.
+    provider: str | None = Field(None, description="A preset: openai, groq, ollama, anthropic, … (see README).")
+    openai_api_key: SecretStr | None = Field(None, description="Key for OpenAI or the server at OPENAI_BASE_URL.")
+    openai_base_url: str | None = Field(None, description="An OpenAI-compatible server's address, ending in /v1.")
+    chat_model: str | None = Field(None, description="Model that answers.")
+    extraction_model: str | None = Field(None, description="Model that extracts facts; unset: CHAT_MODEL.")
+    embedding_model: str | None = Field(
+        None, description="Model that embeds; `lexical` is built in, `fastembed:NAME` runs locally (extra `local`)."
+    )
+    embedding_dimensions: int | None = Field(None, ge=1, le=65_536, description="Length of its vectors.")
+    embedding_model_path: Path | None = Field(None, description="Folder of a local model's files for `fastembed:NAME`.")
+    chat_timeout_seconds: Seconds = Field(_DEFAULT.chat_timeout_seconds, description="Longest wait for one answer.")
+    embedding_timeout_seconds: Seconds = Field(
+        _DEFAULT.embedding_timeout_seconds, description="Longest wait for one embedding call."
+    )
+    anthropic_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=anthropic.")
+    cerebras_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=cerebras.")
+    deepinfra_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=deepinfra.")
+    deepseek_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=deepseek.")
+    fireworks_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=fireworks.")
+    google_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=gemini.")
+    groq_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=groq.")
+    hf_token: SecretStr | None = Field(None, description="Key for PROVIDER=huggingface.")
+    mistral_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=mistral.")
+    nvidia_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=nvidia.")
+    openrouter_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=openrouter.")
+    perplexity_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=perplexity.")
+    sambanova_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=sambanova.")
+    together_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=together.")
+    xai_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=xai.")
+
+    # The agent.
+    agent: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$",
+        description="Your own agent node, as package.module:attribute; unset: the built-in one.",
+    )
+    system_prompt_file: Path | None = Field(None, description="File that replaces the assistant's own instructions.")
+    agent_tools: bool = Field(default=True, description="Offer the agent its memory tools.")
+
+    # What a turn recalls, where the request does not say.
+    memory_window: int = Field(_DEFAULT.window, ge=0, le=50, description="Turns of the thread given verbatim.")
+    memory_top_k: int = Field(_DEFAULT.top_k, ge=0, le=50, description="Most memories that a search gives.")
+    memory_score_threshold: float = Field(
+        _DEFAULT.score_threshold, ge=-1, le=1, description="Least cosine similarity of a recalled memory."
+    )
+    window_tokens: Tokens = Field(_DEFAULT.window_tokens, description="Token budget of the window.")
+    facts_tokens: Tokens = Field(_DEFAULT.facts_tokens, description="Token budget of the facts.")
+    recall_tokens: Tokens = Field(_DEFAULT.recall_tokens, description="Token budget of what the search found.")
+    recall_timeout_seconds: Seconds = Field(
+        _DEFAULT.recall_timeout_seconds, description="Longest wait for each part of memory before a reply goes without."
+    )
+
+    # How it waits and learns.
+    memory_wait_seconds: Seconds = Field(
+        _DEFAULT.memory_wait_seconds, description="Longest wait of `wait_for_memory` before it says pending."
+    )
+    thread_wait_seconds: Seconds = Field(
+        _DEFAULT.thread_wait_seconds, description="Longest wait for a busy thread before 409 thread_busy."
+    )
+    shutdown_seconds: Seconds = Field(
+        _DEFAULT.shutdown_seconds, description="Time to finish turns and updates when stopping."
+    )
+    update_concurrency: int = Field(
+        _DEFAULT.update_concurrency, ge=1, le=1000, description="Update steps that run at the same time."
+    )
+    sweep_seconds: Seconds = Field(
+        _DEFAULT.sweep_seconds, description="How often to look for updates that another process left."
+    )
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        return tuple(part.strip().lower() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    def memory(self) -> MemoryConfig:
+        """What the memory is told.
+
+        Raises:
+            ConfigurationError: PROVIDER is unknown.
+        """
+        own = {name: getattr(self, name) for name in MemoryConfig.names() if name in type(self).model_fields}
+        plain = {name: _plain(value) for name, value in own.items()}
+        return MemoryConfig(
+            **plain,
+            api_key=_plain(self._provider_key()),
+            base_url=self.openai_base_url,
+            window=self.memory_window,
+            top_k=self.memory_top_k,
+            score_threshold=self.memory_score_threshold,
+        )
+
+    def _provider_key(self) -> SecretStr | None:
+        variable = preset(self.provider).key_variable if self.provider else "OPENAI_API_KEY"
+        if variable is None or variable == "OPENAI_API_KEY":
+            return self.openai_api_key
+        key: SecretStr | None = getattr(self, variable.lower())
+        return key
+
+
+def _plain(value: Any) -> Any:
+    return value.get_secret_value() if isinstance(value, SecretStr) else value
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """The settings from the environment; `overrides` (from the command line) win, None among them counts as unset.
+
+    Raises:
+        ConfigurationError: names each setting that is wrong, without its value.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        wrong = (f"{'.'.join(map(str, item['loc'])).upper()}: {item['msg']}" for item in error.errors())
+        raise ConfigurationError(f"Wrong settings: {'; '.join(wrong)}.") from None
+
+
+@functools.cache
+def current_settings() -> Settings:
+    """The settings of this process, read once."""
+    return load_settings()

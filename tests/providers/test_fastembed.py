@@ -1,0 +1,70 @@
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memory.embedder import Embedder
+from memory.errors import ConfigurationError
+from memory.mem_config import MemoryConfig
+from memory.providers.catalog import open_embedder
+from tests.fakes.openai_server import FakeOpenAI
+
+NAME = "sentence-transformers/all-MiniLM-L6-v2"
+LOCAL = MemoryConfig(embedding_model=f"fastembed:{NAME}")
+
+pytest.importorskip("fastembed", reason="the extra `local` is not installed")
+
+
+@pytest.fixture
+async def embedder() -> AsyncIterator[Embedder]:
+    path = os.environ.get("EMBEDDING_MODEL_PATH")
+    if not path:
+        pytest.skip(f"EMBEDDING_MODEL_PATH does not name a folder with {NAME}")
+    async with open_embedder(LOCAL.replace(embedding_model_path=Path(path))) as opened:
+        yield opened
+
+
+async def test_a_local_model_knows_meaning(embedder: Embedder) -> None:
+    assert await embedder.dimension() == 384
+    assert embedder.model == NAME
+    await embedder.ping()
+    near, far = await embedder.embed_documents(["My dog is called Rex.", "The train leaves at nine."])
+    query = await embedder.embed_query("What is my puppy's name?")
+    assert np.linalg.norm([near, far, query], axis=1) == pytest.approx([1.0] * 3)
+    assert np.dot(query, near) > np.dot(query, far) + 0.2
+    assert await embedder.embed_documents([]) == []
+    assert len((await embedder.embed_documents(["long text " * 3_200]))[0]) == 384
+
+
+async def test_a_wrong_path_names_its_setting(tmp_path: Path) -> None:
+    for path in (tmp_path / "missing", tmp_path):
+        with pytest.raises(ConfigurationError, match="EMBEDDING_MODEL_PATH"):
+            await open_embedder(LOCAL.replace(embedding_model_path=path)).__aenter__()
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ConfigurationError, match="EMBEDDING_MODEL_PATH"):
+        await open_embedder(LOCAL.replace(embedding_model_path=tmp_path)).__aenter__()
+
+
+async def test_an_unknown_model_names_its_setting() -> None:
+    with pytest.raises(ConfigurationError, match="EMBEDDING_MODEL"):
+        await open_embedder(MemoryConfig(embedding_model="fastembed:nobody/knows")).__aenter__()
+
+
+async def test_a_hub_out_of_reach_names_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    with FakeOpenAI() as gone:
+        address = gone.url
+    monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(tmp_path))
+    monkeypatch.setattr(constants, "ENDPOINT", address)
+    with pytest.raises(ConfigurationError, match="EMBEDDING_MODEL_PATH"):
+        await open_embedder(LOCAL).__aenter__()
+
+
+async def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fastembed", None)
+    with pytest.raises(ConfigurationError, match=r"recollect\[local\]"):
+        await open_embedder(LOCAL).__aenter__()

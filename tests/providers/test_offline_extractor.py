@@ -1,0 +1,246 @@
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.chat_model import Usage
+from memory.evidence import quote_problem
+from memory.extractor import Extraction, ExtractionRequest
+from memory.fact import Fact
+from memory.providers.offline import OfflineExtractor
+from memory.reconciliation import PlanRequest, plan
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def fact(number: int, key: str, value: str) -> Fact:
+    return Fact(
+        id=f"f{number}",
+        user_id="ada",
+        key=key,
+        value=value,
+        statement=f"The user: {key} {value}",
+        created_at=NOW,
+        updated_at=NOW,
+        confirmed_at=NOW,
+        valid_from=NOW,
+    )
+
+
+KNOWN = [
+    fact(1, "name", "Ada"),
+    fact(2, "location", "Paris"),
+    fact(3, "likes_sushi", "sushi"),
+    fact(4, "likes_jazz", "jazz"),
+    fact(5, "employer", "ACME"),
+    fact(6, "occupation", "nurse"),
+    fact(7, "favorite_color", "red"),
+    fact(8, "birthday", "3 May"),
+]
+
+
+async def extracted(message: str, known: list[Fact] | None = None) -> Extraction:
+    return await OfflineExtractor().extract(ExtractionRequest(message=message, reply="", known=known or [], now=NOW))
+
+
+LEARNED = [
+    ("Hi, I'm Ada.", {"name": "Ada"}),
+    ("Hi I\u2019m Ada", {"name": "Ada"}),
+    ("My name is Ada Lovelace", {"name": "Ada Lovelace"}),
+    ("my name is ada", {"name": "ada"}),
+    ("Call me Al", {"name": "Al"}),
+    ("I'm Ludwig van Beethoven.", {"name": "Ludwig van Beethoven"}),
+    ("ich hei\u00dfe Ada", {"name": "Ada"}),
+    ("Je m'appelle Ada.", {"name": "Ada"}),
+    ("Me llamo Ada", {"name": "Ada"}),
+    ("I'm Ada, what's the weather?", {"name": "Ada"}),
+    ("I'm Ada. No, my name is Eva, not Ada.", {"name": "Eva"}),
+    ("I live in Paris", {"location": "Paris"}),
+    ("Actually I live in Rome now", {"location": "Rome"}),
+    ("I live in New York City, NY.", {"location": "New York City, NY"}),
+    ("I live in the Netherlands with my cat", {"location": "the Netherlands"}),
+    ("I moved to Berlin last week", {"location": "Berlin"}),
+    ("I moved from Paris to Berlin", {"location": "Berlin"}),
+    ("I'm from Rome", {"hometown": "Rome"}),
+    ("I work as a nurse", {"occupation": "nurse"}),
+    ("I'm a software engineer", {"occupation": "software engineer"}),
+    ("I'm an engineer at Siemens", {"occupation": "engineer", "employer": "Siemens"}),
+    ("I work at ACME", {"employer": "ACME"}),
+    ("I live in Paris and work as a nurse", {"location": "Paris", "occupation": "nurse"}),
+    (
+        "I'm Ada, a software engineer from Berlin.",
+        {"name": "Ada", "occupation": "software engineer", "hometown": "Berlin"},
+    ),
+    ("I like hiking and jazz", {"likes_hiking": "hiking", "likes_jazz": "jazz"}),
+    ("I love sushi", {"likes_sushi": "sushi"}),
+    ("I like C++ and C#", {"likes_c_plus_plus": "C++", "likes_c_sharp": "C#"}),
+    ("I don't like mushrooms", {"dislikes_mushrooms": "mushrooms"}),
+    ("I hate Mondays", {"dislikes_mondays": "Mondays"}),
+    ("My dog's name is Rex", {"dog_name": "Rex"}),
+    ("I have a dog named Rex", {"dog_name": "Rex"}),
+    ("My sister is called Eva", {"sister_name": "Eva"}),
+    ("My favourite colour is blue", {"favourite_colour": "blue"}),
+    ("My birthday is 3 May", {"birthday": "3 May"}),
+    ("My phone number is 555-1234.", {"phone_number": "555-1234"}),
+    ("I am 36 years old", {"age": "36"}),
+    ("I have two children", {"children": "two"}),
+    ("I'm allergic to nuts", {"allergy_nuts": "nuts"}),
+    ("I'm vegan.", {"diet": "vegan"}),
+    ("I'm German", {"nationality": "German"}),
+    ("Don't forget that I like jazz", {"likes_jazz": "jazz"}),
+    (
+        "Hello! My name is Ada and I live in Paris. I like jazz.",
+        {"name": "Ada", "location": "Paris", "likes_jazz": "jazz"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "facts"), LEARNED)
+async def test_what_a_user_says_of_themselves_is_proposed_with_its_quote(message: str, facts: dict[str, str]) -> None:
+    extraction = await extracted(message)
+    assert {proposal.key: proposal.value for proposal in extraction.proposals} == facts
+    assert {proposal.decision for proposal in extraction.proposals} == {"add"}
+    for proposal in extraction.proposals:
+        assert quote_problem(proposal.evidence, message) is None
+        assert (proposal.statement or "").startswith("The user")
+    assert (extraction.model, extraction.usage, list(extraction.refused)) == ("offline", Usage(), [])
+
+
+NOT_LEARNED = [
+    "Do I like jazz?",
+    "do i like jazz",
+    "What is my name?",
+    "Am I a nurse?",
+    "Is my name Ada?",
+    "if I were a doctor",
+    "If I were a doctor, I'd live in Rome.",
+    "If it rains, I work at ACME",
+    "Imagine I'm a pilot",
+    "Let's say I'm a doctor, and I live in Rome",
+    "When I'm a doctor I live in Rome",
+    "Maybe I like jazz",
+    "he said I'm stupid",
+    "She told me I'm Eva",
+    "You said I'm Ada",
+    '"I\'m Ada," he said.',
+    'He wrote: "Hi. I\'m Bob. I live in Rome."',
+    "> I'm Bob",
+    "User: I'm Bob",
+    "I'm tired",
+    "I'm happy",
+    "I'm sorry",
+    "I'm Sorry.",
+    "I'm Happy to help",
+    "I'm going home",
+    "I'm Going.",
+    "I'm here",
+    "I'm not sure",
+    "I'm fine",
+    "I'm OK",
+    "I'm a bit tired",
+    "I'm an idiot",
+    "I'm 5 minutes away",
+    "I'm not Ada",
+    "My name is not Ada",
+    "I don't live in Rome",
+    "I no longer like jazz",
+    "I used to live in Rome",
+    "I wish I lived in Rome",
+    "I live in a small house",
+    "I live in fear",
+    "I'd like a coffee",
+    "I like it",
+    "My question is simple",
+    "my head is killing me",
+    "My car is broken",
+    "Call me later",
+    "Call me Monday",
+    "Thanks!",
+    "",
+]
+
+
+@pytest.mark.parametrize("message", NOT_LEARNED)
+async def test_what_is_no_statement_about_the_user_is_not_learned(message: str) -> None:
+    assert list((await extracted(message)).proposals) == []
+
+
+CORRECTIONS: list[tuple[str, list[tuple[str, str, str | None, int | None]]]] = [
+    ("No, my name is Eva", [("update", "name", "Eva", 1)]),
+    ("My name is Ada", [("keep", "name", "Ada", 1)]),
+    ("I moved from Paris to Berlin", [("update", "location", "Berlin", 2)]),
+    ("I no longer live in Paris, I live in Rome now", [("update", "location", "Rome", 2)]),
+    ("I no longer live in Paris", [("delete", "location", None, 2)]),
+    ("I no longer live in Rome", []),
+    ("I don't like sushi any more", [("delete", "likes_sushi", None, 3)]),
+    ("I hate jazz", [("delete", "likes_jazz", None, 4), ("add", "dislikes_jazz", "jazz", None)]),
+    ("forget that I like jazz", [("delete", "likes_jazz", None, 4)]),
+    ("Please forget my birthday", [("delete", "birthday", None, 8)]),
+    ("I no longer work at ACME", [("delete", "employer", None, 5)]),
+    ("I'm no longer a nurse", [("delete", "occupation", None, 6)]),
+    ("I'm not Ada", [("delete", "name", None, 1)]),
+    ("My favourite colour is blue", [("update", "favorite_color", "blue", 7)]),
+]
+
+
+@pytest.mark.parametrize(("message", "expected"), CORRECTIONS)
+async def test_corrections_name_the_fact_they_correct(
+    message: str, expected: list[tuple[str, str, str | None, int | None]]
+) -> None:
+    proposals = (await extracted(message, KNOWN)).proposals
+    assert [(item.decision, item.key, item.value, item.shown) for item in proposals] == expected
+    made = plan(PlanRequest(proposals, KNOWN, KNOWN, message, "ada", "t1", "turn-1", NOW))
+    assert made.refused == ()
+    assert [change.decision for change in made.changes] == [item[0] for item in expected]
+
+
+async def test_an_ended_fact_among_the_known_is_not_corrected() -> None:
+    ended = [replace(KNOWN[0], valid_to=NOW)]
+    assert [item.decision for item in (await extracted("My name is Eva", ended)).proposals] == ["add"]
+
+
+SAID = "i i'm am my name is ada Ada Paris live in like and no longer not forget that a the , . ? ! ' \" :"
+WORDS = SAID.split(" ")
+
+
+@given(st.lists(st.sampled_from([*WORDS, "\u201c", "\ud800", "\n", "work at", "call me"]), max_size=25).map(" ".join))
+async def test_every_proposal_has_a_quote_that_stands(message: str) -> None:
+    for proposal in (await extracted(message, KNOWN)).proposals:
+        assert quote_problem(proposal.evidence, message) in {None, "the quote is a question"}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a",
+        "I ",
+        "I'm ",
+        "I like ",
+        '"',
+        "\u201c",
+        "```",
+        "I like a, ",
+        "my ",
+        ", I",
+        "I moved from ",
+        ".",
+        " ",
+        "\n",
+        "I'm A ",
+        "I'm Ada. ",
+        "my dog's name is ",
+        "now ",
+        "I live in Paris. ",
+        "forget that ",
+        "and i",
+        "\u3002",
+    ],
+)
+async def test_a_hostile_message_takes_no_time(piece: str) -> None:
+    message = (piece * 32_000)[:32_000]
+    started = time.perf_counter()
+    await extracted(message, KNOWN)
+    assert time.perf_counter() - started < 0.1
