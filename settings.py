@@ -123,7 +123,9 @@ class Settings(BaseSettings):
     @field_validator("allowed_hosts", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
-        return tuple(part.strip().lower() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        return tuple(part.strip().lower() for part in value.split(",") if part.strip())
 
     def memory(self) -> MemoryConfig:
         """What the memory is told.

@@ -1,4 +1,4 @@
-"""What the routes answer, for the OpenAPI text. The domain builds the values; nothing is validated twice on the way out."""
+"""What the routes answer, for the OpenAPI text. The domain builds the values; none is validated again on its way."""
 
 from typing import Any, Literal
 

@@ -15,6 +15,8 @@ from settings import Settings, current_settings
 
 ROUTERS = (agent.router, threads.router, facts.router, health.router)
 OWN_PATHS = ("/api", "/health")
+STUDIO = "smith.langchain.com"
+"""Where LangGraph Studio's page comes from; `--studio-url` names another one, which ALLOWED_HOSTS lets in."""
 DESCRIPTION = """An agent service that remembers: it recalls what matters before it answers, and learns afterwards.
 
 Talk to it with `POST /api/agent`. Every error is `{"error": {"code", "message", "details", "turn_id"}}`."""
@@ -25,17 +27,21 @@ def create_app(
     *,
     services: SharedServices = shared,
     guarded: tuple[str, ...] = ("/",),
+    visitor: str | None = None,
     url: str | None = None,
 ) -> FastAPI:
     """The application. `settings` None: the environment's, read when they are needed.
 
-    `guarded` are the beginnings of the paths whose Host, Origin and body size are checked; `url` is where it serves,
-    for the lock file of DATA_DIR.
+    `guarded` are the beginnings of the paths whose Host, Origin and body size are checked; `visitor` is the one foreign
+    page that may call all the other paths; `url` is where it serves, for the lock file of DATA_DIR.
     """
 
     def names() -> list[str]:
         chosen = settings or current_settings()
         return [chosen.host, *chosen.allowed_hosts]
+
+    def names_and_visitor() -> list[str]:
+        return [*names(), visitor or ""]
 
     app = FastAPI(
         title="Recollect",
@@ -49,6 +55,8 @@ def create_app(
         app.include_router(router)
     app.add_middleware(BodyLimit, paths=guarded)
     app.add_middleware(HostGuard, names=names, paths=guarded)
+    if visitor is not None:
+        app.add_middleware(HostGuard, names=names_and_visitor, paths=("/",))
     return app
 
 
@@ -77,5 +85,5 @@ async def _drain(app: FastAPI, opened: Services, turns: Turns) -> None:
     await opened.memory.updater.drain(max(0.0, stop_at - now()))
 
 
-app = create_app(guarded=OWN_PATHS)
-"""For `langgraph dev` (langgraph.json), which runs LangGraph's own routes beside these."""
+app = create_app(guarded=OWN_PATHS, visitor=STUDIO)
+"""For `langgraph dev` (langgraph.json), which runs LangGraph's own routes beside these: Studio's page may call those."""

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from api.log import configure_logging
 from api.version import VERSION
 from memory.errors import ConfigurationError
 from settings import Settings, load_settings
@@ -33,9 +34,15 @@ def serve(
     """Serve the agent over HTTP until stopped."""
     settings = load_settings(host=host, port=port, data_dir=data_dir)
     check_address(settings)
-    from api.server import run
+    configure_logging(settings.log_level)
+    from api.app import create_app
+    from api.server import Address, run
 
-    run(settings)
+    run(
+        lambda url: create_app(settings, url=url),
+        Address(settings.host, settings.port),
+        shutdown_seconds=settings.shutdown_seconds,
+    )
 
 
 def check_address(settings: Settings) -> None:

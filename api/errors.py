@@ -1,4 +1,4 @@
-"""Every error as {"error": {"code", "message", "details", "turn_id"}} with the right status; the framework's own too."""
+"""Every error, the framework's own too, as {"error": {"code", "message", "details", "turn_id"}}."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -82,12 +82,12 @@ def _body(code: str, message: str, details: Sequence[Any] | None, turn_id: str |
 
 
 async def _recollect_error(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RecollectError)  # noqa: S101 - what the handler was installed for
+    assert isinstance(error, RecollectError)
     return JSONResponse(error_body(error), status_of(error))
 
 
 async def _validation_error(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)  # noqa: S101 - what the handler was installed for
+    assert isinstance(error, RequestValidationError)
     details = [_problem(item) for item in error.errors()]
     fields = ", ".join(dict.fromkeys(item["field"] for item in details))
     return JSONResponse(_body("invalid_request", f"The request is not valid: see {fields}.", details, None), 422)
@@ -95,15 +95,14 @@ async def _validation_error(request: Request, error: Exception) -> JSONResponse:
 
 def _problem(item: Mapping[str, Any]) -> dict[str, str]:
     """One problem: the field's dotted path, and what is wrong without quoting what was sent."""
-    path = [str(part) for part in item["loc"] if part not in {"body", "query", "path", "header"}]
-    if item["type"] == "json_invalid":
-        path = ["body"]
+    # The first part says where the field stands (body, query, path); a field may have such a name too.
+    path = [] if item["type"] == "json_invalid" else [str(part) for part in item["loc"][1:]]
     problem = PROBLEMS.get(item["type"]) or str(item["msg"]).removeprefix("Value error, ")
     return {"field": ".".join(path) or "body", "problem": problem}
 
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)  # noqa: S101 - what the handler was installed for
+    assert isinstance(error, HTTPException)
     if error.status_code == HTTPStatus.BAD_REQUEST:
         # What FastAPI says of a body that it cannot parse at all.
         details = [{"field": "body", "problem": "is not valid JSON"}]

@@ -1,11 +1,10 @@
-"""What requests may say, and what answers look like in the OpenAPI text. Requests are strict: unknown fields are refused."""
+"""What requests may say. They are read strictly: unknown fields and other types are refused."""
 
 import math
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
-from memory.recall import RecallOptions
 from memory.scope import ID_PATTERN
 
 MOST_MESSAGE_CHARACTERS = 32_000
@@ -54,8 +53,8 @@ Id = Annotated[
     AfterValidator(check_id),
 ]
 Text = Annotated[str, Field(strict=True), AfterValidator(check_text)]
-Weight = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1, allow_inf_nan=False)]
-Cosine = Annotated[StrictFloat | StrictInt, Field(ge=-1, le=1, allow_inf_nan=False)]
+Weight = Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)]
+Cosine = Annotated[StrictFloat, Field(ge=-1, le=1, allow_inf_nan=False)]
 
 
 class MemoryOptions(BaseModel):
@@ -91,7 +90,7 @@ class AgentRequest(BaseModel):
     metadata: Annotated[dict[str, Any], AfterValidator(check_json)] = Field(
         default_factory=dict, description="Kept with the user's message."
     )
-    memory: MemoryOptions = Field(default_factory=MemoryOptions)
+    memory: MemoryOptions = MemoryOptions.model_validate({})
 
     @model_validator(mode="before")
     @classmethod

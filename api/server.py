@@ -7,47 +7,53 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import uvicorn
+from fastapi import FastAPI
 
-from api.app import create_app
-from api.log import configure_logging
 from memory.errors import ConfigurationError
-from settings import Settings
 
 logger = logging.getLogger(__name__)
 
 
-def run(settings: Settings) -> None:
-    """Serve until SIGINT or SIGTERM.
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen; port 0 takes a free one."""
+
+    host: str
+    port: int
+
+
+def run(make_app: Callable[[str], FastAPI], address: Address, *, shutdown_seconds: float) -> None:
+    """Serve the application that `make_app` makes for its URL, until SIGINT or SIGTERM.
 
     Raises:
         ConfigurationError: the address cannot be bound, or a setting stops the start.
     """
-    configure_logging(settings.log_level)
-    with bind(settings.host, settings.port) as bound:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(_serve(settings, bound))
+    with bind(address) as bound, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(make_app, bound, shutdown_seconds))
 
 
-async def _serve(settings: Settings, bound: socket.socket) -> None:
+async def _serve(make_app: Callable[[str], FastAPI], bound: socket.socket, shutdown_seconds: float) -> None:
     """Open, serve, drain and close. The lifespan is entered here, so that what stops a start is one plain exception."""
     url = _url(bound)
-    app = create_app(settings, url=url)
+    app = make_app(url)
     config = uvicorn.Config(
         app,
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=max(1, round(settings.shutdown_seconds)),
+        timeout_graceful_shutdown=max(1, round(shutdown_seconds)),
     )
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        stopped.set()
-        app.state.stop_at = loop.time() + settings.shutdown_seconds
+        if not stopped.is_set():
+            stopped.set()
+            app.state.stop_at = loop.time() + shutdown_seconds
 
     for number in (signal.SIGINT, signal.SIGTERM):
         # uvicorn raises the signal again once it has stopped: this handler keeps it from cutting the drain short.
@@ -56,8 +62,7 @@ async def _serve(settings: Settings, bound: socket.socket) -> None:
     async with app.router.lifespan_context(app):
         if not stopped.is_set():
             logger.info("serving", extra={"action": "serving", "url": url})
-            server = _Server(config, on_exit=stop)
-            await server.serve(sockets=[bound])
+            await _Server(config, on_exit=stop).serve(sockets=[bound])
     logger.info("stopped", extra={"action": "stopped"})
 
 
@@ -72,23 +77,26 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A bound TCP socket; port 0 takes a free one.
+def bind(address: Address) -> socket.socket:
+    """A bound TCP socket.
 
     Raises:
         ConfigurationError: the address is taken, or none of this machine's.
     """
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, name = found[0]
         bound = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise ConfigurationError(f"HOST {host} is no address of this machine ({error.strerror}).") from error
+        raise ConfigurationError(f"HOST {address.host} is no address of this machine ({error.strerror}).") from error
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
+        bound.bind(name)
     except OSError as error:
         bound.close()
-        raise ConfigurationError(f"Cannot listen on {host}:{port} ({error.strerror}); set another PORT.") from error
+        raise ConfigurationError(
+            f"Cannot listen on {address.host}:{address.port} ({error.strerror}); set another PORT."
+        ) from error
     return bound
 
 

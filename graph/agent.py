@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any, cast
 
@@ -31,9 +31,9 @@ async def agent(state: State, runtime: Runtime[Context]) -> Json:
     if services.agent is None:
         answer = await _built_in(state, services, listener)
     else:
-        answer = await _custom(state, services)
-    calls = answer["tool_calls"] if state["tools"] else []
-    reply = None if calls else answer["reply"]
+        answer = await _custom(state, services, services.agent)
+    calls: list[Json] = answer["tool_calls"] if state["tools"] else []
+    reply = None if calls else _storable(answer["reply"])
     if not calls and not reply:
         raise ModelUnavailable("The model answered with nothing; send the request again with the same turn_id.")
     return {
@@ -60,6 +60,7 @@ async def _built_in(state: State, services: Services, listener: Listener) -> Jso
         hits=state["hits"],
         config=memory.config,
     )
+    told = [hit["content"] for hit in state["hits"] if hit["role"] != "assistant"]
     request = ChatRequest(
         messages=chat_messages(
             instructions=services.instructions,
@@ -69,9 +70,7 @@ async def _built_in(state: State, services: Services, listener: Listener) -> Jso
             exchange=state["exchange"],
         ),
         tools=state["tools"],
-        memory=KnownMemory(
-            facts=state["facts"], notes=state["notes"], recalled=[hit["content"] for hit in state["hits"]]
-        ),
+        memory=KnownMemory(facts=state["facts"], notes=state["notes"], recalled=told),
     )
     if listener.wants_tokens:
         reply = await _streamed(services, request, listener)
@@ -97,12 +96,11 @@ async def _streamed(services: Services, request: ChatRequest, listener: Listener
     return reply
 
 
-async def _custom(state: State, services: Services) -> Json:
+async def _custom(state: State, services: Services, node: Any) -> Json:
     """Call the agent that AGENT names, and check its answer: nothing that it returns is taken on trust."""
-    node, memory = services.agent, services.memory
     given = cast(Json, dict(state))
     try:
-        async with asyncio.timeout(memory.config.chat_timeout_seconds):
+        async with asyncio.timeout(services.memory.config.chat_timeout_seconds):
             answer: Any = await (node.ainvoke(given) if hasattr(node, "ainvoke") else node(given))
     except TimeoutError as error:
         raise ModelTimeout from error
@@ -120,14 +118,18 @@ async def _custom(state: State, services: Services) -> Json:
 
 
 def _checked(answer: Mapping[str, Any], name: str) -> Json:
-    reply, calls = answer.get("reply"), answer.get("tool_calls") or []
+    reply = answer.get("reply")
+    calls = cast(Sequence[Mapping[str, Any]], answer.get("tool_calls") or [])
     usage = cast(Mapping[str, Any], answer.get("usage") or {})
     if reply is not None and not isinstance(reply, str):
         raise ModelUnavailable(f"The agent {name} returned a reply that is no text.", outage=False)
     try:
-        checked = [{"id": str(call["id"]), "name": str(call["name"]), "args": dict(call["args"])} for call in calls]
+        checked: list[Json] = [
+            {"id": str(call["id"]), "name": str(call["name"]), "args": json.loads(json.dumps(dict(call["args"])))}
+            for call in calls
+        ]
         tokens = {field: int(usage.get(field) or 0) for field in ("input_tokens", "output_tokens")}
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ModelUnavailable(
             f"The agent {name} returned tool_calls or usage in another form than [{{id, name, args}}] and "
             "{input_tokens, output_tokens}.",
@@ -147,6 +149,11 @@ def _called(text: str | None, calls: list[Json]) -> Json:
         for call in calls
     ]
     return {"role": "assistant", "content": text or "", "tool_calls": asked}
+
+
+def _storable(reply: str | None) -> str:
+    """The reply without what no store can hold: lone surrogates become "?"."""
+    return (reply or "").encode("utf-8", "replace").decode()
 
 
 def _milliseconds(seconds: float) -> float:

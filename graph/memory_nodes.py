@@ -1,10 +1,10 @@
-"""The memory's nodes: three that fetch side by side before the agent, one that saves the turn, one that learns from it."""
+"""The memory's nodes: three that fetch side by side before the agent, one that saves the turn, one that learns."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from langgraph.runtime import Runtime
@@ -13,7 +13,7 @@ from graph.context import Context, accepted_of, listener_of, services_of
 from graph.resources import Services
 from graph.state import Json, State
 from graph.tools import TOOL_SPECS, as_proposal
-from memory.errors import StoreUnavailable
+from memory.errors import InvalidRequest, Problem, StoreUnavailable
 from memory.mem_config import MemoryConfig
 from memory.memory import Memory
 from memory.recall import RecallOptions
@@ -55,7 +55,7 @@ async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
         if not options.enabled:
             return {"hits": []}
         before = accepted.position if accepted else None
-        hits = await services.memory.recall.search(scope, state.get("message", ""), options, before=before)
+        hits = await services.memory.recall.search(scope, state["message"], options, before=before)
         return {"hits": [hit.as_json() for hit in hits]}
 
     return await _fetch("search_memories", services, fetch, {"hits": []})
@@ -92,35 +92,41 @@ async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
     proposals = tuple(as_proposal(proposal) for proposal in state["proposals"])
     turn = await memory.commit(
         message,
-        reply=state.get("reply") or "",
+        reply=state["reply"] or "",
         result=result,
         update=owed(proposals=proposals) if options.enabled else not_owed("disabled"),
     )
     listener_of(runtime).saved(turn)
-    return {"timings_ms": timings, "committed": message.turn_id, "update": _update_json(turn)}
+    done: Json = {"timings_ms": timings, "committed": message.turn_id, "update": _update_json(turn)}
+    # Inputs of this turn alone: with a checkpointer (Studio), the next one would take them over.
+    return {**done, "metadata": {}, "memory": {}}
 
 
 async def update_memory(state: State, runtime: Runtime[Context]) -> Json:
-    """Learn from the turn and index it: wait until each step was tried. What an outage leaves, the updater goes on with."""
+    """Learn from the turn and index it, until each step was tried. What an outage leaves, the updater goes on with."""
     services = await services_of(runtime)
     memory = services.memory
     update = await memory.updater.wait_tried(
-        user_id=state["user_id"], turn_id=state["turn_id"], seconds=memory.config.memory_wait_seconds
+        user_id=state["user_id"], turn_id=state.get("turn_id", ""), seconds=memory.config.memory_wait_seconds
     )
     return {"update": update.as_json() if update is not None else state["update"]}
 
 
 def scope_of(state: State) -> Scope:
     """The user and thread of this turn; InvalidRequest where the input names none."""
-    return Scope(state.get("user_id", ""), state.get("thread_id", ""))
+    given = cast(Mapping[str, Any], state)
+    missing = [name for name in ("user_id", "thread_id", "message") if not isinstance(given.get(name), str)]
+    if missing:
+        problems = [Problem(name, "is missing") for name in missing]
+        raise InvalidRequest(f"The input needs {', '.join(missing)}.", problems=problems)
+    return Scope(state["user_id"], state["thread_id"])
 
 
 def options_of(state: State, config: MemoryConfig) -> RecallOptions:
     """The request's memory options over the configured defaults; None counts as not said."""
     said = {name: value for name, value in (state.get("memory") or {}).items() if value is not None}
-    return RecallOptions(
-        **{"window": config.window, "top_k": config.top_k, "score_threshold": config.score_threshold, **said}
-    )
+    defaults: Json = {"window": config.window, "top_k": config.top_k, "score_threshold": config.score_threshold}
+    return RecallOptions(**{**defaults, **said})
 
 
 def recalled_json(state: State) -> Json:
@@ -130,7 +136,7 @@ def recalled_json(state: State) -> Json:
         "facts": state["facts"],
         "summary": state["summary"],
         "hits": state["hits"],
-        "degraded": state.get("degraded", []),
+        "degraded": state["degraded"],
     }
 
 
@@ -162,7 +168,7 @@ async def _accept(state: State, memory: Memory) -> Message:
         Message(
             user_id=state["user_id"],
             thread_id=state["thread_id"],
-            turn_id=state["turn_id"],
+            turn_id=state.get("turn_id", ""),
             role="user",
             content=state["message"],
             created_at=memory.clock(),
@@ -172,7 +178,7 @@ async def _accept(state: State, memory: Memory) -> Message:
 
 
 async def _fetch(name: str, services: Services, fetch: Callable[[], Awaitable[Json]], empty: Json) -> Json:
-    """Run one fetch within its time, trying again once where the store is to blame. Its failure costs its own part only."""
+    """Run one fetch within its time, once more where the store failed. A failure costs its own part only."""
     try:
         async with asyncio.timeout(services.memory.config.recall_timeout_seconds):
             try:

@@ -5,6 +5,7 @@ A composition root: with `api/`, the only part of the graph that reads the setti
 
 import asyncio
 import importlib
+import inspect
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -35,8 +36,8 @@ class Services:
 
 
 DEFAULT_INSTRUCTIONS = (
-    "You are a helpful assistant with a long-term memory. Answer in the user's language. Use what you remember where it "
-    "helps, and say so when you do not know something about the user instead of guessing."
+    "You are a helpful assistant with a long-term memory. Answer in the user's language. Use what you remember where "
+    "it helps, and say so when you do not know something about the user instead of guessing."
 )
 
 
@@ -81,7 +82,7 @@ def load_agent(path: str) -> Any:
         agent = getattr(importlib.import_module(module_name), attribute)
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(f"AGENT cannot be loaded: {error}. Set it to package.module:attribute.") from error
-    if not hasattr(agent, "ainvoke") and not asyncio.iscoroutinefunction(agent):
+    if not hasattr(agent, "ainvoke") and not inspect.iscoroutinefunction(agent):
         raise ConfigurationError("AGENT must name an async function (state) -> dict, or a compiled graph.")
     return agent
 

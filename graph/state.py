@@ -3,7 +3,7 @@
 With a checkpointer (Studio brings one) a key that is not written would show the last turn's value.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -21,23 +21,24 @@ def merge_degraded(named: list[str], reports: list[str] | dict[str, bool]) -> li
     return sorted(kept + [name for name, failed in reports.items() if failed])
 
 
-class TurnInput(TypedDict, total=False):
+class TurnInput(TypedDict):
     """What a turn is given. `turn_id` is generated where it is missing; `memory` holds the request's memory options."""
 
     user_id: str
     thread_id: str
     message: str
-    turn_id: str
-    metadata: Json
-    memory: Json
+    turn_id: NotRequired[str]
+    metadata: NotRequired[Json]
+    memory: NotRequired[Json]
 
 
-class State(TurnInput, total=False):
+class State(TurnInput):
     """A turn on its way through the graph.
 
-    `committed` is the id of the last turn that was saved, `started` a `perf_counter` reading. `window` holds messages, oldest first; `hits` are HITs; `notes` are free-text facts. `tools` are the tools offered in this
-    round (OpenAI's form), `tool_calls` those called (`{"id", "name", "args"}`), `tool_results` what they answered
-    (`{"id", "name", "content"}`), `exchange` the rounds so far as chat messages, `proposals` what `remember_fact` was told.
+    `committed` is the id of the last turn that was saved, `started` a `perf_counter` reading. `window` holds messages,
+    oldest first; `hits` are HITs; `notes` are free-text facts. `tools` are the tools offered in this round (OpenAI's
+    form), `tool_calls` those called (`{"id", "name", "args"}`), `tool_results` what they answered (`{"id", "name",
+    "content"}`), `exchange` the rounds so far as chat messages, `proposals` what `remember_fact` was told.
     """
 
     committed: str

@@ -72,7 +72,9 @@ async def tools(state: State, runtime: Runtime[Context]) -> Json:
         if place >= MOST_CALLS:
             content = f"Not done: at most {MOST_CALLS} calls at once."
         elif call["name"] == "search_memory":
-            content = await _search(services.memory.recall, Scope(state["user_id"], state["thread_id"]), options, arguments)
+            content = await _search(
+                services.memory.recall, Scope(state["user_id"], state["thread_id"]), options, arguments
+            )
         elif call["name"] == "remember_fact":
             proposals.append(_proposed(arguments))
             content = "Noted. It is remembered if the quote is the user's own words."

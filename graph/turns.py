@@ -125,7 +125,7 @@ class RunningTurn:
 
 
 class Turns:
-    """Starts turns and owns their tasks. A repeat of a running turn joins it; a repeat of a finished one is answered at once."""
+    """Starts turns and owns their tasks. A repeat joins the running turn, or is answered from the store at once."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -221,7 +221,10 @@ class Turns:
             "metadata": dict(message.metadata),
             "memory": running.request.options,
         }
-        await graph.ainvoke(given, context=LiveContext(self._services, running, message))
+        # LangGraph types ainvoke only in part.
+        await graph.ainvoke(  # pyright: ignore[reportUnknownMemberType]
+            given, context=LiveContext(self._services, running, message)
+        )
 
     async def _is_finished(self, running: RunningTurn) -> bool:
         """Whether the turn has its reply already; then it is what the caller gets. Only a named turn can have one."""

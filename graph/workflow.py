@@ -1,5 +1,8 @@
 """The state machine: three fetches side by side, the agent and its tools, then saving and learning."""
 
+# LangGraph types its builder only in part.
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
+
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
@@ -13,7 +16,7 @@ Graph = CompiledStateGraph[State, Context, TurnInput, State]
 
 
 def build() -> "StateGraph[State, Context, TurnInput, State]":
-    """The graph's builder. Separate edges join the fetches: a list of them never fires if one is handled (LangGraph)."""
+    """The graph's builder. Separate edges of equal length join the fetches (a list of them may never fire)."""
     builder = StateGraph(State, context_schema=Context, input_schema=TurnInput)
     for fetch in (load_window, search_memories, load_facts):
         builder.add_node(fetch.__name__, fetch)

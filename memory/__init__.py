@@ -1,0 +1,1 @@
+"""The memory: usable without the graph and the HTTP service."""

@@ -30,7 +30,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change that a turn made (or confirmed, for "keep"). `before` and `after` are values; statements if keyless."""
+    """One change that a turn made (or confirmed: "keep"). `before` and `after` are values; statements if keyless."""
 
     decision: Decision
     fact_id: str

@@ -31,7 +31,8 @@ class Conversations(Protocol):
     async def commit(self, reply: Message, *, result: Mapping[str, Any], update: Update) -> bool:
         """Insert the assistant's message with its result and pending update: one atomic write that commits the turn.
 
-        `reply.position` is the accepted message's plus one. False, and nothing changed, if the turn has a reply.
+        `reply.position` is the accepted message's plus one. False, and nothing changed, if the turn has a reply, or if
+        the user's message is gone (erased while the turn was running).
         """
         ...
 
@@ -157,16 +158,24 @@ class Documents(Protocol):
         ...
 
     @property
-    def conversations(self) -> Conversations: ...
+    def conversations(self) -> Conversations:
+        """Messages and turns."""
+        ...
 
     @property
-    def facts(self) -> Facts: ...
+    def facts(self) -> Facts:
+        """Facts."""
+        ...
 
     @property
-    def updates(self) -> Updates: ...
+    def updates(self) -> Updates:
+        """Pending updates and claims."""
+        ...
 
     @property
-    def threads(self) -> ThreadQueue: ...
+    def threads(self) -> ThreadQueue:
+        """The queue of each thread."""
+        ...
 
     async def ping(self) -> None:
         """Ask the backend whether it can serve; raises StoreUnavailable."""

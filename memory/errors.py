@@ -1,4 +1,6 @@
-"""Every error that Recollect raises on purpose. The tree, with the HTTP status each one becomes:
+"""Every error that Recollect raises on purpose.
+
+The tree, with the HTTP status each one becomes:
 
 RecollectError
 ├── ConfigurationError            stops the start
@@ -123,8 +125,8 @@ class ModelTimeout(ModelUnavailable):
 
     def __init__(self, message: str | None = None, *, turn_id: str | None = None) -> None:
         super().__init__(
-            message or "The model did not answer within CHAT_TIMEOUT_SECONDS; send the request again with the same "
-            "turn_id.",
+            message
+            or "The model did not answer within CHAT_TIMEOUT_SECONDS; send the request again with the same turn_id.",
             outage=True,
             turn_id=turn_id,
         )

@@ -23,7 +23,7 @@ class IndexStep:
     index: VectorIndex
     embedder: Embedder
 
-    async def run(self, turn: Turn, update: Update, save: Save) -> Update:  # noqa: ARG002 - StepWork's form
+    async def run(self, turn: Turn, update: Update, save: Save) -> Update:
         """Embed and index; see `StepWork.run`."""
         await self.add([turn.message] if turn.reply is None else [turn.message, turn.reply])
         return update

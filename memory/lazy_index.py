@@ -1,4 +1,4 @@
-"""A vector index that opens at its first use: the embedder's dimension may have to be asked for, and may not answer yet."""
+"""A vector index that opens at its first use: its dimension may have to be asked of an embedder that is down."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from memory.scope import Scope
 from memory.vector_index import Entry, Match, Point, Query, VectorIndex
 
 Opener = Callable[[int], AbstractAsyncContextManager[VectorIndex]]
-"""Opens the index for vectors of so many dimensions."""
+"""Opens the index for vectors of so many dimensions. Called in a thread: it may import what it opens."""
 
 
 class LazyIndex:
@@ -42,7 +42,8 @@ class LazyIndex:
                         "The index waits for the embedder, which has not said how long its vectors are; set "
                         "EMBEDDING_DIMENSIONS to open it without asking."
                     ) from error
-                self._index = await self._closer.enter_async_context(self._opener(dimension))
+                opening = await asyncio.to_thread(self._opener, dimension)
+                self._index = await self._closer.enter_async_context(opening)
         return self._index
 
     async def upsert(self, points: Sequence[Point]) -> None:

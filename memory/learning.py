@@ -23,8 +23,8 @@ MOST_SHOWN = 50
 class FactsStep:
     """Learns facts from the user's message of a turn.
 
-    What a plan decides is recorded with the turn before the first write: a replay after a kill does the recorded writes,
-    each of them idempotent, and asks no model again.
+    What a plan decides is recorded with the turn before the first write: a replay after a kill does the recorded
+    writes, each of them idempotent, and asks no model again.
     """
 
     facts: Facts
@@ -102,7 +102,13 @@ class FactsStep:
             new = write.new_fact(user_id=message.user_id, thread_id=message.thread_id, turn_id=message.turn_id)
             if new is not None:
                 await self.facts.insert(new)
-            for fact_id, act in ((write.ends, self.facts.end), (write.confirms, self.facts.confirm)):
-                fact = await self.facts.fact(user_id=message.user_id, fact_id=fact_id) if fact_id else None
-                if fact is not None:
-                    await act(fact, at=write.at)
+            ended = await self._known(message, write.ends)
+            if ended is not None and not ended.is_guarded:
+                # A person may have pinned it since the plan was made.
+                await self.facts.end(ended, at=write.at)
+            confirmed = await self._known(message, write.confirms)
+            if confirmed is not None:
+                await self.facts.confirm(confirmed, at=write.at)
+
+    async def _known(self, message: Message, fact_id: str | None) -> Fact | None:
+        return None if fact_id is None else await self.facts.fact(user_id=message.user_id, fact_id=fact_id)

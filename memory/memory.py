@@ -9,7 +9,7 @@ from typing import Any
 from memory.chat_model import ChatModel
 from memory.documents import Documents
 from memory.embedder import Embedder
-from memory.errors import RecollectError, TurnConflict
+from memory.errors import RecollectError, TurnConflict, UserErased
 from memory.mem_config import MemoryConfig
 from memory.recall import Recall
 from memory.scope import Scope
@@ -55,6 +55,10 @@ class Memory:
         """Store the reply with what the turn still owes: the turn is committed, and its update begins.
 
         A turn that has a reply already keeps it; the turn as stored is returned.
+
+        Raises:
+            UserErased: the user's message is gone: the user, or the thread, was erased while the turn was running.
+            StoreUnavailable: nothing is stored; the turn is repeatable.
         """
         answer = replace(
             message,
@@ -68,7 +72,9 @@ class Memory:
         turn = Turn(message, answer, result, update)
         if not await self.documents.conversations.commit(answer, result=result, update=update):
             stored = await self.turn(user_id=message.user_id, turn_id=message.turn_id)
-            return stored or turn
+            if stored is None or stored.reply is None:
+                raise UserErased
+            return stored
         if update.status == "pending":
             self.updater.notify(message.user_id)
         return turn

@@ -44,14 +44,12 @@ async def open_memory(
     """
     async with AsyncExitStack() as stack:
         if config.mongodb_url is None or config.qdrant_url is None:
-            from memory.stores.data_dir import own_data_dir
-
-            await _enter_in_thread(stack, own_data_dir(config.data_dir, url=url))
+            await _enter_in_thread(stack, await asyncio.to_thread(_owned_data_dir, config, url))
         await check_models(config)
         chat = await stack.enter_async_context(open_chat_model(config))
         extraction_model, extractor = await _open_extractor(stack, config)
         embedder = await stack.enter_async_context(open_embedder(config))
-        documents = await stack.enter_async_context(_open_documents(config))
+        documents = await stack.enter_async_context(await asyncio.to_thread(_open_documents, config))
         index = await stack.enter_async_context(_lazy_index(config, embedder))
         updater = Updater(
             documents,
@@ -79,6 +77,13 @@ async def open_memory(
             updater=updater,
             clock=clock,
         )
+
+
+def _owned_data_dir(config: MemoryConfig, url: str | None) -> contextlib.AbstractContextManager[object]:
+    """The lock on DATA_DIR. Like every opener below it imports what it opens, from disk: not on the event loop."""
+    from memory.stores.data_dir import own_data_dir
+
+    return own_data_dir(config.data_dir, url=url)
 
 
 async def _open_extractor(stack: AsyncExitStack, config: MemoryConfig) -> tuple[str, Extractor]:

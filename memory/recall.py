@@ -24,8 +24,10 @@ MOST_FACTS = 500
 
 @dataclass(frozen=True, slots=True)
 class RecallOptions:
-    """What to recall for a turn. `window` counts turns, 0-50; `top_k` 0-50; `score_threshold` is a raw cosine in
-    [-1, 1]; the weights are in [0, 1]; None leaves a step out.
+    """What to recall for a turn.
+
+    `window` counts turns, 0-50; `top_k` 0-50; `score_threshold` is a raw cosine in [-1, 1]; the weights are in [0, 1],
+    and None leaves their step out.
     """
 
     enabled: bool = True
@@ -96,13 +98,9 @@ class Recall:
     async def facts(self, scope: Scope) -> KnownFacts:
         """The facts in force for the user and this thread."""
         living = await self.documents.facts.living(scope, limit=MOST_FACTS)
-        return KnownFacts(
-            facts=fact_dict(living), notes=[fact.statement for fact in living if fact.key is None]
-        )
+        return KnownFacts(facts=fact_dict(living), notes=[fact.statement for fact in living if fact.key is None])
 
-    async def search(
-        self, scope: Scope, text: str, options: RecallOptions, *, before: int | None = None
-    ) -> list[Hit]:
+    async def search(self, scope: Scope, text: str, options: RecallOptions, *, before: int | None = None) -> list[Hit]:
         """Past messages that `text` calls for, best first: at most `top_k`, none that the window shows.
 
         Where nothing lies beyond the window, nothing is embedded and nothing searched.

@@ -1,4 +1,4 @@
-"""Token budgets. Tokens are estimated as ceil(characters / 4): no tokenizer is downloaded, and every model has its own."""
+"""Token budgets. A token is estimated as 4 characters: no tokenizer is downloaded, and every model has its own."""
 
 from collections.abc import Iterable, Sequence
 

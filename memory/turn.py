@@ -33,9 +33,11 @@ def derived_id(user_id: str, turn_id: str, part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One stored message. `position` orders the messages of a thread (from 1, gaps allowed, the user's message odd and
-    its reply one above, so that a repeated turn keeps its place); `created_at` is UTC in whole milliseconds.
-    `position` is 0 until the store has assigned one.
+    """One stored message.
+
+    `position` orders the messages of a thread (from 1, gaps allowed, the user's message odd and its reply one above, so
+    that a repeated turn keeps its place), and is 0 until the store has assigned one. `created_at` is UTC in whole
+    milliseconds.
     """
 
     user_id: str
@@ -83,8 +85,8 @@ class Exchange:
 class Turn:
     """A turn as it is stored. `reply`, `result` and `update` are None while it is unfinished.
 
-    `result` is the plain JSON of what the turn answered apart from its texts (model, usage, timings, what was recalled);
-    it is stored with the reply and read back as it was.
+    `result` is the plain JSON of what the turn answered apart from its texts (model, usage, timings, what was
+    recalled); it is stored with the reply and read back as it was.
     """
 
     message: Message

@@ -22,8 +22,10 @@ MAX_BACKOFF_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One kind of work of an update. `tries` counts every start since the last success and drives the back-off;
-    `attempts` counts only those that no outage excuses. `due_at` is None when it may run at once.
+    """One kind of work of an update.
+
+    `tries` counts every start and drives the back-off; `attempts` counts only those that no outage excuses. `due_at` is
+    None when it may run at once.
     """
 
     status: Status = "pending"

@@ -1,7 +1,8 @@
 """Works off pending updates: one claim per user at a time, step by step, surviving kills, outages and rivals.
 
-An active user has a `UserWork` (memory/user_work.py). This file owns them: it starts them when a turn is committed, when a
-back-off ends and when the sweep finds what another process left; it renews their claims and drains them at shutdown.
+An active user has a `UserWork` (memory/user_work.py). This file owns them: it starts them when a turn is committed,
+when a back-off ends and when the sweep finds what another process left; it renews their claims and drains them at
+shutdown.
 """
 
 import asyncio
@@ -83,13 +84,10 @@ class Updater:
         del self._active[work.user_id]
         if self._closing:
             return
-        until = None
-        if task.cancelled() or (error := task.exception()) is not None:
-            until = self.clock() + RETRY
-            if not task.cancelled():
-                logger.error("update work broke", extra={"action": "update_broke"}, exc_info=error)
-        else:
-            until = task.result()
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            logger.error("update work broke", extra={"action": "update_broke"}, exc_info=error)
+        until = self.clock() + RETRY if error is not None or task.cancelled() else task.result()
         if work.poked.is_set():
             self.notify(work.user_id)
         elif until is not None:

@@ -8,8 +8,9 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 from memory.documents import Claim, Documents
 from memory.errors import RecollectError, StoreUnavailable, is_outage
@@ -78,11 +79,12 @@ class UserWork:
     async def run(self) -> datetime | None:
         """Work until nothing is due; then when to come back, or None where nothing is left."""
         updates = self._owner.documents.updates
-        now = self._owner.clock()
         try:
-            self._claim = await updates.claim(self.user_id, owner=self._owner.owner, lease=LEASE, now=now)
+            self._claim = await updates.claim(
+                self.user_id, owner=self._owner.owner, lease=LEASE, now=self._owner.clock()
+            )
             if self._claim is None:
-                return now + RETRY
+                return self._retry()
             try:
                 return await self._run_lanes()
             finally:
@@ -91,14 +93,17 @@ class UserWork:
             logger.warning("fenced out by a later owner", extra={"action": "fenced"})
         except StoreUnavailable:
             logger.warning("updates wait for the document store", extra={"action": "updates_wait"})
+        return self._retry()
+
+    def _retry(self) -> datetime:
+        """When to look again. What was announced until now waits for that too, or it would be asked for without pause."""
+        self.poked.clear()
         return self._owner.clock() + RETRY
 
     async def renew(self) -> bool:
         """Extend the claim. False if it was lost: then the work must end."""
         claim = self._claim
-        return claim is None or await self._owner.documents.updates.renew(
-            claim, lease=LEASE, now=self._owner.clock()
-        )
+        return claim is None or await self._owner.documents.updates.renew(claim, lease=LEASE, now=self._owner.clock())
 
     async def _run_lanes(self) -> datetime | None:
         lanes: dict[StepName, asyncio.Task[None]] = {}
@@ -110,7 +115,7 @@ class UserWork:
                     if turn is not None:
                         lanes[name] = asyncio.create_task(self._run_step(name, turn), name=f"update-{name}")
                 if not lanes:
-                    if self.poked.is_set() or (self._more and not self._updates):
+                    if self._has_to_read():
                         continue
                     return self._next_due()
                 await self._wait_for_one(lanes.values())
@@ -131,16 +136,21 @@ class UserWork:
             poke.cancel()
 
     async def _read(self) -> None:
-        """Read what is pending, where something new was announced or the last reading did not show all."""
-        if not self.poked.is_set() and not (self._more and not self._updates):
+        """Read what is pending, beyond what is held already."""
+        if not self._has_to_read():
             return
         self.poked.clear()
-        found = await self._owner.documents.updates.pending(self.user_id, limit=BATCH)
-        self._more = len(found) == BATCH
+        limit = len(self._updates) + BATCH
+        found = await self._owner.documents.updates.pending(self.user_id, limit=limit)
+        self._more = len(found) == limit
         for turn in found:
             turn_id = turn.message.turn_id
             if turn.update is not None and turn_id not in self._updates:
                 self._turns[turn_id], self._updates[turn_id] = turn, turn.update
+
+    def _has_to_read(self) -> bool:
+        """Whether something new was announced, or a lane is through with a reading that did not show all."""
+        return self.poked.is_set() or (self._more and any(self._pending(name) is None for name in self._owner.steps))
 
     def _pending(self, name: StepName) -> tuple[str, Step] | None:
         """The oldest turn whose step of this kind is pending; the later ones wait for it."""
@@ -162,19 +172,22 @@ class UserWork:
 
     async def _run_step(self, name: StepName, turn: Turn) -> None:
         turn_id = turn.message.turn_id
-        step = self._updates[turn_id].steps[name]
+        given = self._updates[turn_id]
+        step = given.steps[name]
 
         async def save(update: Update) -> None:
-            await self._record(name, step, turn, update)
+            nonlocal given
+            await self._record(name, step, turn, _learned(given, update))
+            given = update
 
         async with self._owner.slots:
             try:
-                learned = await self._owner.steps[name].run(turn, self._updates[turn_id], save)
+                learned = _learned(given, await self._owner.steps[name].run(turn, given, save))
                 ended = Step(status="done", tries=step.tries + 1, attempts=step.attempts)
             except Fenced:
                 raise
             except Exception as error:
-                learned, ended = self._updates[turn_id], self._after(step, name, turn_id, error)
+                learned, ended = {}, self._after(step, name, turn_id, error)
         await self._record(name, ended, turn, learned)
 
     def _after(self, step: Step, name: StepName, turn_id: str, error: Exception) -> Step:
@@ -185,7 +198,7 @@ class UserWork:
             reason=error.message if known else f"{type(error).__name__}; the log has the details.",
             outage=is_outage(error),
             now=self._owner.clock(),
-            jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
+            jitter=random.random(),
         )
         logger.warning(
             "update step failed",
@@ -195,11 +208,12 @@ class UserWork:
         )
         return after
 
-    async def _record(self, name: StepName, step: Step, turn: Turn, learned: Update) -> None:
-        """Write the update with this lane's step and learning, and the other lanes' steps as they are now."""
+    async def _record(self, name: StepName, step: Step, turn: Turn, learned: Mapping[str, Any]) -> None:
+        """Write the update as it is now, with this lane's step and what it learned: the other lanes' stay."""
         turn_id, claim = turn.message.turn_id, self._claim
         async with self._writing:
-            update = learned.with_steps({**self._updates[turn_id].steps, name: step})
+            update = self._updates[turn_id]
+            update = replace(update, **learned, steps={**update.steps, name: step})
             if claim is None or not await self._owner.documents.updates.record(
                 turn, update, generation=claim.generation
             ):
@@ -208,3 +222,9 @@ class UserWork:
             self._owner.recorded(self.user_id, turn_id)
             if update.status != "pending":
                 del self._updates[turn_id], self._turns[turn_id]
+
+
+def _learned(given: Update, returned: Update) -> dict[str, Any]:
+    """The fields that a step changed; what it left alone another lane may have changed meanwhile."""
+    names = (item.name for item in fields(Update) if item.name != "steps")
+    return {name: getattr(returned, name) for name in names if getattr(returned, name) != getattr(given, name)}

@@ -1,0 +1,1 @@
+"""Documents and vector indexes, embedded and on servers."""

@@ -50,7 +50,7 @@ class Service:
             **self._settings,
         }
         with self.log_file.open("ab") as log:
-            self.process = subprocess.Popen(  # noqa: S603 - our own command
+            self.process = subprocess.Popen(
                 [sys.executable, "-c", "from api.cli import main; main()", "serve"],
                 cwd=self.folder,
                 env=environment,

@@ -158,4 +158,4 @@ def _without_lead_ins(clause: Clause) -> Clause:
         if found is None or _ASKS.match(text):
             break
         text = text[found.end() :].lstrip(" ,:")
-    return replace(clause, text=text)
+    return replace(clause, text=f"I'm{text[2:]}" if text[:3].casefold() == "im " else text)

@@ -11,7 +11,7 @@ _NO_SLUG = re.compile(r"[^a-z0-9]+")
 _AFTERTHOUGHT = re.compile(
     r"[,;]? \b(?:now|nowadays|currently|today|yesterday|tonight|recently|lately|at the moment|at present|these days"
     r"|again|any ?more|any longer|too|as well|though|actually|instead|please|by the way|btw|a lot|very much|so much"
-    r"|right now"
+    r"|right now|by profession|by trade"
     r"|last (?:night|week|month|year|summer|autumn|fall|winter|spring|monday|friday|january|december)"
     r"|this (?:morning|week|month|year|summer|autumn|fall|winter|spring)"
     r"|(?:since|because|but|where|while|when|although|especially|which|not|more than|if) .*"

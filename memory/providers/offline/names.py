@@ -23,7 +23,7 @@ _DENIED = re.compile(
 _MOST_WORDS = 4
 _PLAIN_MOST_WORDS = 2
 _ENDS = '.,;:!?)\u2026"\u201d'
-_GOES_ON = {"and", "from", "by", "here", "but", "not", "though", "now", "actually", "too", "again", "btw", "with"}
+_MAY_FOLLOW = {"and", "from", "by", "here", "but", "not", "though", "now", "actually", "too", "again", "btw", "with"}
 
 
 def read_name(clause: Clause) -> list[Finding]:
@@ -61,9 +61,14 @@ def split_name(text: str) -> tuple[str, str]:
     while taken and not _is_capitalised(taken[-1]):
         left.insert(0, taken.pop())
     name = " ".join(taken)
-    if not taken or not _may_be_name(taken[0]) or (left and not ended and left[0].casefold() not in _GOES_ON):
+    if not taken or not _may_be_name(taken[0]) or (left and not ended and _goes_on(left[0])):
         return "", ""
     return name, " ".join(left)
+
+
+def _goes_on(word: str) -> bool:
+    """Whether the word makes the capitalised ones before it something else than a name ("I'm Happy to help")."""
+    return word[:1].isalnum() and word.casefold() not in _MAY_FOLLOW
 
 
 def _plain(text: str) -> str:

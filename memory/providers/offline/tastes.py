@@ -61,7 +61,7 @@ def _key(prefix: str, thing: str) -> str:
 
 
 def _things(text: str) -> list[str]:
-    listed = [trimmed(_ANY_MORE.sub(" ", item)) for item in _LISTED.split(text)]
+    listed = [trimmed(_ANY_MORE.sub(" ", item)).removeprefix("especially ") for item in _LISTED.split(text)]
     return [
         thing for thing in listed if thing and not _NO_THINGS.match(thing) and len(thing.split(" ")) <= _MOST_WORDS
     ][:_MOST_THINGS]

@@ -1,0 +1,166 @@
+"""A fake OpenAI-compatible server that answers on time and costs next to no CPU: `python -m benchmarks.fake_model`.
+
+A chat call takes CHAT_SECONDS, an embedding call EMBEDDING_SECONDS. An extraction (a chat call with `tool_choice`) is
+answered with one decision that quotes the user's message, so that updates have something to do. `GET /calls` lists the
+calls since the last listing.
+"""
+
+import asyncio
+import random
+import re
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+from zlib import crc32
+
+import httptools
+import orjson
+import uvloop
+
+CHAT_SECONDS = 0.3
+EMBEDDING_SECONDS = 0.05
+DIMENSIONS = 1_536
+CHARACTERS_PER_TOKEN = 4
+REPLY = (
+    "Thank you for telling me. I will keep that in mind for next time. If you would like, I can suggest a plan for the "
+    "weekend that fits it, or we can go on with what we talked about before; just say which of the two you prefer."
+)
+MODELS = ("fake-chat", "fake-embed")
+
+_SAID = re.compile(r'User\'s message: (".*")\s*$', re.DOTALL)
+_TELLING = re.compile(r"My (favourite ([a-z]+)) is ([\w ]+)\.")
+
+
+class FakeModel(asyncio.Protocol):
+    """One connection. `calls` is shared by all of them: `{"kind", "arrived", "answered", "tokens"}` in monotonic seconds."""
+
+    def __init__(self, calls: list[dict[str, Any]]) -> None:
+        self._calls = calls
+        self._parser = httptools.HttpRequestParser(self)
+        self._path = b""
+        self._body = bytearray()
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep what answers are written to."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand the bytes to the parser, which calls the methods below."""
+        self._parser.feed_data(data)
+
+    def on_url(self, url: bytes) -> None:
+        """A request begins."""
+        self._path, self._body = url, bytearray()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of its body."""
+        self._body += body
+
+    def on_message_complete(self) -> None:
+        """The request is whole: answer it when its time has come."""
+        if self._path == b"/calls":
+            self._write(orjson.dumps(self._calls))
+            self._calls.clear()
+        elif self._path.endswith(b"/models"):
+            self._write(orjson.dumps({"object": "list", "data": [{"id": name, "object": "model"} for name in MODELS]}))
+        else:
+            self._answer(orjson.loads(self._body))
+
+    def _answer(self, body: Mapping[str, Any]) -> None:
+        kind, seconds, made = _kind(body)
+        loop = asyncio.get_running_loop()
+        tokens = len(_prompt(body)) // CHARACTERS_PER_TOKEN
+        now = loop.time()
+        self._calls.append({"kind": kind, "arrived": now, "answered": now + seconds, "tokens": tokens})
+        loop.call_later(seconds, self._write, made(body, tokens))
+
+    def _write(self, content: bytes) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(content)
+        self._transport.write(head + content)
+
+
+def _kind(body: Mapping[str, Any]) -> tuple[str, float, Callable[[Mapping[str, Any], int], bytes]]:
+    if "input" in body:
+        return "embedding", EMBEDDING_SECONDS, _vectors
+    if body.get("tool_choice"):
+        return "extraction", CHAT_SECONDS, _decisions
+    return "chat", CHAT_SECONDS, _reply
+
+
+def _prompt(body: Mapping[str, Any]) -> bytes:
+    """What the provider would count: the texts, and the tools that are offered."""
+    if "input" in body:
+        return orjson.dumps(body["input"])
+    texts = b"\n".join(str(message.get("content") or "").encode() for message in body["messages"])
+    return texts + (orjson.dumps(body["tools"]) if body.get("tools") else b"")
+
+
+def _reply(body: Mapping[str, Any], tokens: int) -> bytes:
+    return _completion(body, tokens, {"role": "assistant", "content": REPLY}, "stop")
+
+
+def _decisions(body: Mapping[str, Any], tokens: int) -> bytes:
+    function = {
+        "name": body["tool_choice"]["function"]["name"],
+        "arguments": orjson.dumps({"decisions": [decision for decision in _told(body["messages"][-1]["content"])]}).decode(),
+    }
+    call = {"id": "call_1", "type": "function", "function": function}
+    return _completion(body, tokens, {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls")
+
+
+def _told(prompt: str) -> list[dict[str, Any]]:
+    """The decision that a message of `benchmarks.talk` calls for; none for any other message."""
+    said = _SAID.search(prompt)
+    told = _TELLING.search(orjson.loads(said[1])) if said else None
+    if told is None:
+        return []
+    name, value = told[1], told[3]
+    decision = {"decision": "add", "key": name.replace(" ", "_"), "value": value, "evidence": told[0]}
+    return [{**decision, "statement": f"The user's {name} is {value}.", "fact": None, "scope": "user", "importance": 0.5}]
+
+
+def _completion(body: Mapping[str, Any], tokens: int, message: Mapping[str, Any], reason: str) -> bytes:
+    choice = {"index": 0, "finish_reason": reason, "message": message}
+    usage = {"prompt_tokens": tokens, "completion_tokens": 50, "total_tokens": tokens + 50}
+    whole = {"id": "c", "object": "chat.completion", "created": 1, "model": body["model"], "choices": [choice]}
+    return orjson.dumps({**whole, "usage": usage})
+
+
+def _vectors(body: Mapping[str, Any], tokens: int) -> bytes:
+    """Made beforehand and chosen by the text's checksum: all positive, so that any two are alike enough to be found."""
+    given = body["input"]
+    texts: list[Any] = given if isinstance(given, list) else [given]
+    items = (
+        b'{"object":"embedding","index":%d,"embedding":%s}' % (at, _POOL[crc32(str(text).encode()) % len(_POOL)])
+        for at, text in enumerate(texts)
+    )
+    return b'{"object":"list","model":%s,"data":[%s],"usage":{"prompt_tokens":%d,"total_tokens":%d}}' % (
+        orjson.dumps(body["model"]),
+        b",".join(items),
+        tokens,
+        tokens,
+    )
+
+
+def _pool() -> list[bytes]:
+    source = random.Random(7)
+    return [orjson.dumps([round(source.random() / 20, 9) for _ in range(DIMENSIONS)]) for _ in range(64)]
+
+
+_POOL = _pool()
+
+
+async def serve() -> None:
+    """Serve on a free loopback port, which is printed, until killed."""
+    calls: list[dict[str, Any]] = []
+    server = await asyncio.get_running_loop().create_server(lambda: FakeModel(calls), "127.0.0.1", 0, backlog=512)
+    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
+    sys.stdout.flush()
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    uvloop.run(serve())

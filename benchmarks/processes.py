@@ -1,0 +1,143 @@
+"""The processes that are measured, each in a folder and an environment of its own, and what the system says of them."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).parent.parent
+START_SECONDS = 30.0
+STOP_SECONDS = 20.0
+_MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running process and the loopback port that it serves. `started_in` is seconds to the first answer of /health."""
+
+    process: "subprocess.Popen[bytes]"
+    port: int
+    started_in: float = 0.0
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU time that it took so far, user and system together."""
+        times = psutil.Process(self.process.pid).cpu_times()
+        return times.user + times.system
+
+    @property
+    def resident_mb(self) -> float:
+        """Its resident memory now, in MiB."""
+        return psutil.Process(self.process.pid).memory_info().rss / _MEBIBYTE
+
+    @property
+    def model_url(self) -> str:
+        """What OPENAI_BASE_URL is set to, where this is a fake model."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+
+@contextmanager
+def fake_model() -> Iterator[Server]:
+    """The fake model server."""
+    with _printed("benchmarks.fake_model", {}) as server:
+        yield server
+
+
+@contextmanager
+def floor(model: Server) -> Iterator[Server]:
+    """The bare endpoint in front of that model."""
+    with _printed("benchmarks.floor", {"MODEL_URL": model.model_url}) as server:
+        yield server
+
+
+@contextmanager
+def service(folder: Path, settings: Mapping[str, str]) -> Iterator[Server]:
+    """A real `recollect serve` with its data in `folder`, up and stopped again.
+
+    Raises:
+        RuntimeError: it did not come up; the message holds the end of its log.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    port, log_file = _free_port(), folder / "service.log"
+    given = {"HOST": "127.0.0.1", "PORT": str(port), "DATA_DIR": str(folder / "data"), **settings}
+    with log_file.open("wb") as log:
+        begun = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-c", "from api.cli import main; main()", "serve"],
+            cwd=folder,
+            env=_environment(given),
+            stdout=log,
+            stderr=log,
+        )
+    with _stopped(process):
+        while not _answers(port):
+            if process.poll() is not None or time.perf_counter() - begun > START_SECONDS:
+                raise RuntimeError(f"The service did not come up:\n{log_file.read_text(errors='replace')[-2_000:]}")
+            time.sleep(0.005)
+        yield Server(process, port, time.perf_counter() - begun)
+
+
+@contextmanager
+def _printed(module: str, settings: Mapping[str, str]) -> Iterator[Server]:
+    """A module that prints its port and serves until it is killed."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", module], cwd=ROOT, env=_environment(settings), stdout=subprocess.PIPE
+    )
+    with _stopped(process):
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        while not _listens(port):
+            time.sleep(0.005)
+        yield Server(process, port)
+
+
+@contextmanager
+def _stopped(process: "subprocess.Popen[bytes]") -> Iterator[None]:
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Only what a process needs: no developer's settings, keys or proxies reach what is measured."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+    return {**kept, "PYTHONPATH": str(ROOT), "LANGSMITH_TRACING": "false", "LOG_LEVEL": "WARNING", **settings}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _answers(port: int) -> bool:
+    connection = HTTPConnection("127.0.0.1", port, timeout=1)
+    try:
+        connection.request("GET", "/health")
+        return connection.getresponse().status == 200
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()

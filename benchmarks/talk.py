@@ -1,0 +1,17 @@
+"""What the benchmarks' users say: each message tells one thing, so that each update has something to learn."""
+
+_THINGS = ("colour", "dish", "city", "book", "sport", "season", "drink", "film", "song", "animal", "flower", "number")
+_WORDS = (
+    *("amber", "birch", "cobalt", "dune", "ember", "fjord", "garnet", "harbour", "iris", "juniper", "kelp", "lagoon"),
+    *("maple", "nectar", "onyx", "pebble", "quartz", "raven", "saffron", "thistle"),
+)
+
+
+def telling(number: int, user: int = 0) -> str:
+    """The `number`-th message of a user: 12 things in turn, each time with another value, which supersedes the last."""
+    thing = _THINGS[number % len(_THINGS)]
+    first, second = _WORDS[(number + user) % len(_WORDS)], _WORDS[(number * 7 + user * 3) % len(_WORDS)]
+    return (
+        f"My favourite {thing} is {first} {second} {number}. I came to think so last week, when a friend told me about "
+        f"the {second} near the old {first}; what would you do with it on a free afternoon?"
+    )

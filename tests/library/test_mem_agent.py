@@ -1,0 +1,143 @@
+import asyncio
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from langchain_core.documents import Document
+
+from memory.errors import ConfigurationError, InvalidRequest, TurnConflict
+from memory.mem_agent import MemoryAgent, MockMemoryAgent
+from memory.mem_config import MemoryConfig
+
+PROJECT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def cfg(tmp_path: Path) -> MemoryConfig:
+    return MemoryConfig(data_dir=tmp_path / "data", window=2)
+
+
+@pytest.fixture
+async def agent(cfg: MemoryConfig) -> AsyncIterator[MemoryAgent]:
+    async with MemoryAgent("ada", "t1", cfg) as opened:
+        yield opened
+
+
+async def test_an_exchange_is_stored_learned_from_and_found(agent: MemoryAgent) -> None:
+    turn = await agent.update_facts_and_embeddings("Hi, I'm Ada and I love hiking.", "Nice to meet you!")
+    assert turn["memory"]["update"]["status"] == "done"
+    assert await agent.get_user_facts() == {"name": "Ada", "likes_hiking": "hiking"}
+    assert [(item["role"], item["content"]) for item in await agent.fetch_short_term()] == [
+        ("user", "Hi, I'm Ada and I love hiking."),
+        ("assistant", "Nice to meet you!"),
+    ]
+    assert await agent.formatted_history() == "user: Hi, I'm Ada and I love hiking.\nassistant: Nice to meet you!"
+    found = await agent.fetch_long_term("hiking", k=1)
+    assert [type(document) for document in found] == [Document]
+    assert found[0].page_content == "Hi, I'm Ada and I love hiking."
+    assert found[0].metadata["turn_id"] == turn["turn_id"]
+
+
+async def test_the_window_holds_the_last_pairs_and_search_can_leave_them_out(agent: MemoryAgent) -> None:
+    for number in range(4):
+        await agent.update_facts_and_embeddings(f"Tell me about tea number {number}", f"Tea number {number} is green.")
+    window = await agent.fetch_short_term()
+    assert [item["content"] for item in window if item["role"] == "user"] == [
+        "Tell me about tea number 2",
+        "Tell me about tea number 3",
+    ]
+    everywhere = {item.metadata["turn_id"] for item in await agent.fetch_long_term("tea number", k=50)}
+    beyond = {item.metadata["turn_id"] for item in await agent.fetch_long_term("tea number", k=50, beyond_window=True)}
+    shown = {item["turn_id"] for item in window}
+    assert everywhere > beyond
+    assert not beyond & shown
+    assert await agent.fetch_long_term("tea number", k=0) == []
+
+
+async def test_no_message_is_stored_twice(agent: MemoryAgent) -> None:
+    first = await agent.update_facts_and_embeddings("I live in Paris.", "Noted.")
+    again = await agent.update_facts_and_embeddings("I live in Paris.", "Noted.")
+    assert again["turn_id"] == first["turn_id"]
+    named = await agent.update_facts_and_embeddings("Hello", "Hi", turn_id="turn-1")
+    assert (await agent.update_facts_and_embeddings("Hello", "Hi", turn_id="turn-1"))["turn_id"] == named["turn_id"]
+    assert len(await agent.fetch_short_term()) == 4
+    with pytest.raises(TurnConflict):
+        await agent.update_facts_and_embeddings("Something else", "Hi", turn_id="turn-1")
+    # The pair is not the newest any more: said again, it is a turn of its own.
+    third = await agent.update_facts_and_embeddings("I live in Paris.", "Noted.")
+    assert third["turn_id"] != first["turn_id"]
+
+
+async def test_agents_of_one_process_share_the_stores_and_nothing_else(cfg: MemoryConfig) -> None:
+    async with MemoryAgent("ada", "t1", cfg) as ada, MemoryAgent("bob", "t1", cfg) as bob:
+        await ada.update_facts_and_embeddings("My name is Ada.", "Hi Ada.")
+        assert await bob.get_user_facts() == {}
+        assert await bob.fetch_short_term() == []
+        assert await bob.fetch_long_term("Ada", scope="user") == []
+        async with MemoryAgent("ada", "t2", cfg) as elsewhere:
+            assert await elsewhere.fetch_short_term() == []
+            assert await elsewhere.get_user_facts() == {"name": "Ada"}
+            assert await elsewhere.fetch_long_term("Ada") == []
+            assert len(await elsewhere.fetch_long_term("Ada", scope="user")) >= 1
+
+
+async def test_it_opens_lazily_closes_and_opens_again(cfg: MemoryConfig) -> None:
+    agent = MemoryAgent("ada", "t1", cfg)
+    assert not cfg.data_dir.exists()
+    await asyncio.gather(*(agent.get_user_facts() for _ in range(5)))
+    await agent.update_facts_and_embeddings("My name is Ada.", "Hi.")
+    await agent.aclose()
+    await agent.aclose()
+    assert await agent.get_user_facts() == {"name": "Ada"}
+    await agent.aclose()
+
+
+async def test_update_is_deprecated(agent: MemoryAgent) -> None:
+    with pytest.warns(DeprecationWarning, match="update_facts_and_embeddings"):
+        await agent.update("My name is Ada.", "Hi.")
+    assert await agent.get_user_facts() == {"name": "Ada"}
+
+
+async def test_bad_ids_and_settings_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest):
+        MemoryAgent("a/b", "t1")
+    wrong = MemoryAgent("ada", "t1", MemoryConfig(data_dir=tmp_path, provider="nowhere"))
+    with pytest.raises(ConfigurationError, match="PROVIDER"):
+        await wrong.get_user_facts()
+    # A failed opening leaves the folder free.
+    async with MemoryAgent("ada", "t1", MemoryConfig(data_dir=tmp_path)) as agent:
+        assert await agent.get_user_facts() == {}
+
+
+async def test_the_mock_logs_and_stores_nothing(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    caplog.set_level("INFO", "memory.mem_agent")
+    async with MockMemoryAgent() as mock:
+        assert await mock.update_facts_and_embeddings("My secret name is Ada.", "Hi.") == {}
+        assert await mock.get_user_facts() == {}
+        assert await mock.fetch_short_term() == []
+        assert await mock.fetch_long_term("name") == []
+        assert await mock.formatted_history() == ""
+    assert len(caplog.records) == 5
+    assert "secret" not in caplog.text
+    assert await asyncio.to_thread(lambda: list(tmp_path.iterdir())) == []
+
+
+def test_the_readme_prints_what_it_says(tmp_path: Path) -> None:
+    readme = (PROJECT / "memory" / "README.md").read_text(encoding="utf-8")
+    code, printed = (re.findall(rf"```{kind}\n(.*?)```", readme, re.DOTALL)[0] for kind in ("python", "text"))
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(PROJECT), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert ran.stdout == printed, ran.stderr

@@ -1,0 +1,47 @@
+"""One offline service and one with a scripted model, shared by all tests here: each test has a user of its own."""
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+
+from tests.fakes.openai_server import FakeOpenAI
+from tests.service.running import Service, model_settings, service
+
+
+@pytest.fixture
+def user() -> str:
+    """A user whom no other test knows."""
+    return f"u-{uuid4().hex[:12]}"
+
+
+@pytest.fixture(scope="session")
+def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service without a configured model."""
+    with service(tmp_path_factory.mktemp("offline")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def scripted_model() -> Iterator[FakeOpenAI]:
+    """The model server behind `served`; tests take `model`."""
+    with FakeOpenAI() as fake:
+        yield fake
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory, scripted_model: FakeOpenAI) -> Iterator[Service]:
+    """A service whose chat model and embedder are `model`."""
+    settings = model_settings(scripted_model.url, EMBEDDING_MODEL="fake-embed")
+    with service(tmp_path_factory.mktemp("served"), **settings) as running:
+        yield running
+
+
+@pytest.fixture
+def model(scripted_model: FakeOpenAI) -> Iterator[FakeOpenAI]:
+    """The model server with nothing scripted and nothing recorded."""
+    scripted_model.requests.clear()
+    yield scripted_model
+    scripted_model.recover()
+    scripted_model.on_chat = scripted_model.on_embeddings = None
+    scripted_model.piece_seconds = scripted_model.chat_seconds = 0.0

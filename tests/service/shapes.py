@@ -1,0 +1,147 @@
+"""The contract's values by their exact keys and types: what DESIGN §4 writes down, as code."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+Json = dict[str, Any]
+Shape = Mapping[str, tuple[type | None, ...]]
+
+TEXT, MAYBE = (str,), (str, None)
+NUMBER = (float, int)
+TURN: Shape = {
+    "turn_id": TEXT,
+    "user_id": TEXT,
+    "thread_id": TEXT,
+    "reply": MAYBE,
+    "model": MAYBE,
+    "memory": (dict,),
+    "usage": (dict,),
+    "timings_ms": (dict,),
+}
+RECALLED: Shape = {"window": (int,), "facts": (dict,), "summary": MAYBE, "hits": (list,), "degraded": (list,)}
+UPDATE: Shape = {"status": TEXT, "reason": MAYBE, "model": MAYBE, "changes": (list,), "refused": (list,)}
+USAGE: Shape = {"input_tokens": (int,), "output_tokens": (int,)}
+TIMINGS: Shape = {"recall": (float,), "agent": (float,), "total": (float,)}
+HIT: Shape = {
+    "id": TEXT,
+    "kind": TEXT,
+    "role": MAYBE,
+    "name": MAYBE,
+    "content": TEXT,
+    "score": NUMBER,
+    "similarity": NUMBER,
+    "recency": NUMBER,
+    "created_at": TEXT,
+    "thread_id": MAYBE,
+    "turn_id": MAYBE,
+    "message_id": MAYBE,
+}
+CHANGE: Shape = {
+    "decision": TEXT,
+    "fact_id": TEXT,
+    "key": MAYBE,
+    "before": MAYBE,
+    "after": MAYBE,
+    "evidence": TEXT,
+    "reason": MAYBE,
+}
+REFUSED: Shape = {
+    "decision": TEXT,
+    "fact_id": MAYBE,
+    "key": MAYBE,
+    "value": MAYBE,
+    "evidence": TEXT,
+    "reason": TEXT,
+}
+MESSAGE: Shape = {
+    "id": TEXT,
+    "turn_id": TEXT,
+    "role": TEXT,
+    "name": MAYBE,
+    "content": TEXT,
+    "metadata": (dict,),
+    "created_at": TEXT,
+}
+ERROR: Shape = {"code": TEXT, "message": TEXT, "details": (list, None), "turn_id": MAYBE}
+DETAIL: Shape = {"field": TEXT, "problem": TEXT}
+
+ISO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def check(shape: Shape, value: object) -> Json:
+    """Exactly the shape's keys, each of one of its types (a bool is no number); returns the value."""
+    assert isinstance(value, dict), value
+    shown: Json = value  # pyright: ignore[reportUnknownVariableType]  # any JSON
+    assert set(shown) == set(shape)
+    for name, types in shape.items():
+        allowed = tuple(type(None) if kind is None else kind for kind in types)
+        assert isinstance(shown[name], allowed), (name, shown[name])
+        assert not isinstance(shown[name], bool), name
+    return shown
+
+
+def check_update(update: object) -> None:
+    shown = check(UPDATE, update)
+    assert shown["status"] in {"pending", "done", "skipped", "failed"}
+    for change in shown["changes"]:
+        assert check(CHANGE, change)["decision"] in {"add", "update", "delete", "keep"}
+    for refused in shown["refused"]:
+        check(REFUSED, refused)
+
+
+def check_recalled(memory: object) -> None:
+    """`memory` as the stream's event shows it: without its update."""
+    shown = check(RECALLED, memory)
+    assert all(isinstance(part, str) for pair in shown["facts"].items() for part in pair)
+    assert all(isinstance(name, str) for name in shown["degraded"])
+    for hit in shown["hits"]:
+        checked = check(HIT, hit)
+        assert checked["kind"] in {"episode", "fact", "summary", "document"}
+        assert -1 <= checked["similarity"] <= 1
+        assert 0 <= checked["recency"] <= 1
+        assert ISO_TIME.fullmatch(checked["created_at"])
+
+
+def check_turn(turn: object, *, unfinished: bool = False) -> Json:
+    """A turn as `POST /api/agent` and `GET /api/turns/{turn_id}` show it."""
+    shown = check({**TURN, "state": TEXT} if unfinished else TURN, turn)
+    memory = dict(shown["memory"])
+    check_update(memory.pop("update"))
+    check_recalled(memory)
+    check(USAGE, shown["usage"])
+    check(TIMINGS, shown["timings_ms"])
+    if unfinished:
+        assert (shown["state"], shown["reply"], shown["model"]) == ("unfinished", None, None)
+    else:
+        assert shown["reply"]
+        assert shown["model"]
+    return shown
+
+
+def check_message(message: object) -> Json:
+    shown = check(MESSAGE, message)
+    assert shown["role"] in {"user", "assistant"}
+    assert ISO_TIME.fullmatch(shown["created_at"])
+    return shown
+
+
+def refused(answer: httpx.Response, status: int, code: str) -> Json:
+    """An answer that must be this error in the contract's form; the error. A sentence, and details where invalid."""
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json"), answer.text
+    whole: Json = answer.json()
+    assert set(whole) == {"error"}
+    error = check(ERROR, whole["error"])
+    assert error["code"] == code, error
+    assert error["message"].endswith(".")
+    assert bool(error["details"]) == (code == "invalid_request")
+    for detail in error["details"] or ():
+        check(DETAIL, detail)
+    return error
+
+
+def fields(answer: httpx.Response) -> list[str]:
+    """The fields that a 422 names."""
+    return [detail["field"] for detail in refused(answer, 422, "invalid_request")["details"]]
