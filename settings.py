@@ -114,7 +114,7 @@ class Settings(BaseSettings):
         _DEFAULT.shutdown_seconds, description="Time to finish turns and updates when stopping."
     )
     update_concurrency: int = Field(
-        _DEFAULT.update_concurrency, ge=1, le=1000, description="Update steps that run at the same time."
+        _DEFAULT.update_concurrency, ge=1, le=1000, description="Update steps of one kind that run at the same time."
     )
     sweep_seconds: Seconds = Field(
         _DEFAULT.sweep_seconds, description="How often to look for updates that another process left."

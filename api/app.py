@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import agent, errors, facts, health, threads
+from api import agent, errors, facts, health, openapi, threads
 from api.guard import BodyLimit, HostGuard
 from api.version import VERSION
 from graph.resources import Services, SharedServices, shared
@@ -45,6 +45,7 @@ def create_app(
 
     app = FastAPI(
         title="Recollect",
+        redirect_slashes=False,
         version=VERSION,
         description=DESCRIPTION,
         lifespan=_lifespan(settings, services, url),
@@ -53,6 +54,7 @@ def create_app(
     errors.install(app)
     for router in ROUTERS:
         app.include_router(router)
+    openapi.install(app)
     app.add_middleware(BodyLimit, paths=guarded)
     app.add_middleware(HostGuard, names=names, paths=guarded)
     if visitor is not None:
@@ -86,4 +88,4 @@ async def _drain(app: FastAPI, opened: Services, turns: Turns) -> None:
 
 
 app = create_app(guarded=OWN_PATHS, visitor=STUDIO)
-"""For `langgraph dev` (langgraph.json), which runs LangGraph's own routes beside these: Studio's page may call those."""
+"""For `langgraph dev` (langgraph.json), which runs LangGraph's routes beside these: Studio's page may call those."""

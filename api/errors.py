@@ -39,6 +39,8 @@ HTTP_CODES: Mapping[int, str] = {
     405: "method_not_allowed",
     413: "too_large",
 }
+MOST_DETAILS, MOST_NAMED, MOST_FIELD_CHARACTERS = 50, 5, 200
+"""An answer stays small, however many unknown fields a request has and however long their names."""
 PROBLEMS: Mapping[str, str] = {
     "extra_forbidden": "is not a known field",
     "missing": "is missing",
@@ -88,9 +90,10 @@ async def _recollect_error(request: Request, error: Exception) -> JSONResponse:
 
 async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    details = [_problem(item) for item in error.errors()]
-    fields = ", ".join(dict.fromkeys(item["field"] for item in details))
-    return JSONResponse(_body("invalid_request", f"The request is not valid: see {fields}.", details, None), 422)
+    details = [_problem(item) for item in error.errors()[:MOST_DETAILS]]
+    fields = list(dict.fromkeys(item["field"] for item in details))
+    named = ", ".join(fields[:MOST_NAMED]) + (", …" if len(fields) > MOST_NAMED else "")
+    return JSONResponse(_body("invalid_request", f"The request is not valid: see {named}.", details, None), 422)
 
 
 def _problem(item: Mapping[str, Any]) -> dict[str, str]:
@@ -98,7 +101,7 @@ def _problem(item: Mapping[str, Any]) -> dict[str, str]:
     # The first part says where the field stands (body, query, path); a field may have such a name too.
     path = [] if item["type"] == "json_invalid" else [str(part) for part in item["loc"][1:]]
     problem = PROBLEMS.get(item["type"]) or str(item["msg"]).removeprefix("Value error, ")
-    return {"field": ".".join(path) or "body", "problem": problem}
+    return {"field": ".".join(path)[:MOST_FIELD_CHARACTERS] or "body", "problem": problem}
 
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:

@@ -1,4 +1,7 @@
-"""What the lifespan opened, as dependencies of the routes."""
+"""What the lifespan opened, as dependencies of the routes.
+
+They are coroutines, because FastAPI runs plain functions in threads: requests would overtake each other there.
+"""
 
 from typing import Annotated
 
@@ -9,16 +12,16 @@ from graph.turns import Turns
 from memory.memory import Memory
 
 
-def _services(request: Request) -> Services:
+async def _services(request: Request) -> Services:
     services: Services = request.app.state.services
     return services
 
 
-def _memory(request: Request) -> Memory:
-    return _services(request).memory
+async def _memory(request: Request) -> Memory:
+    return (await _services(request)).memory
 
 
-def _turns(request: Request) -> Turns:
+async def _turns(request: Request) -> Turns:
     turns: Turns = request.app.state.turns
     return turns
 

@@ -28,7 +28,7 @@ async def get_messages(
     memory: OpenMemory,
     limit: Limit = 50,
     cursor: Cursor = None,
-    form: Annotated[Literal["json", "text"], Query(alias="format")] = "json",
+    form: Annotated[Literal["json", "text"], Query(alias="format", description="`text`: one line a message.")] = "json",
 ) -> Response:
     """One page. A thread that nobody wrote to has no messages."""
     place = from_cursor(cursor) or "0"

@@ -32,7 +32,7 @@ _TELLING = re.compile(r"My (favourite ([a-z]+)) is ([\w ]+)\.")
 
 
 class FakeModel(asyncio.Protocol):
-    """One connection. `calls` is shared by all of them: `{"kind", "arrived", "answered", "tokens"}` in monotonic seconds."""
+    """One connection. `calls` is shared by all: `{"kind", "arrived", "answered", "tokens"}`, times in seconds."""
 
     def __init__(self, calls: list[dict[str, Any]]) -> None:
         self._calls = calls
@@ -105,7 +105,7 @@ def _reply(body: Mapping[str, Any], tokens: int) -> bytes:
 def _decisions(body: Mapping[str, Any], tokens: int) -> bytes:
     function = {
         "name": body["tool_choice"]["function"]["name"],
-        "arguments": orjson.dumps({"decisions": [decision for decision in _told(body["messages"][-1]["content"])]}).decode(),
+        "arguments": orjson.dumps({"decisions": _told(body["messages"][-1]["content"])}).decode(),
     }
     call = {"id": "call_1", "type": "function", "function": function}
     return _completion(body, tokens, {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls")
@@ -119,7 +119,9 @@ def _told(prompt: str) -> list[dict[str, Any]]:
         return []
     name, value = told[1], told[3]
     decision = {"decision": "add", "key": name.replace(" ", "_"), "value": value, "evidence": told[0]}
-    return [{**decision, "statement": f"The user's {name} is {value}.", "fact": None, "scope": "user", "importance": 0.5}]
+    return [
+        {**decision, "statement": f"The user's {name} is {value}.", "fact": None, "scope": "user", "importance": 0.5}
+    ]
 
 
 def _completion(body: Mapping[str, Any], tokens: int, message: Mapping[str, Any], reason: str) -> bytes:
@@ -132,9 +134,9 @@ def _completion(body: Mapping[str, Any], tokens: int, message: Mapping[str, Any]
 def _vectors(body: Mapping[str, Any], tokens: int) -> bytes:
     """Made beforehand and chosen by the text's checksum: all positive, so that any two are alike enough to be found."""
     given = body["input"]
-    texts: list[Any] = given if isinstance(given, list) else [given]
+    texts: list[str] = [given] if isinstance(given, str) else given
     items = (
-        b'{"object":"embedding","index":%d,"embedding":%s}' % (at, _POOL[crc32(str(text).encode()) % len(_POOL)])
+        b'{"object":"embedding","index":%d,"embedding":%s}' % (at, _POOL[crc32(text.encode()) % len(_POOL)])
         for at, text in enumerate(texts)
     )
     return b'{"object":"list","model":%s,"data":[%s],"usage":{"prompt_tokens":%d,"total_tokens":%d}}' % (

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 from benchmarks.fake_model import REPLY
 from benchmarks.talk import telling
@@ -24,7 +25,7 @@ THREADS_OF_A_USER = 10
 READER = Scope("reader", "t1")
 _AT_ONCE = 32
 _DONE = Update(steps={"facts": Step(status="done"), "index": Step(status="done")}, planned=True)
-_RESULT = {
+_RESULT: dict[str, Any] = {
     "model": "fake-chat",
     "memory": {"window": 10, "facts": {}, "summary": None, "hits": [], "degraded": []},
     "usage": {"input_tokens": 0, "output_tokens": 0},
@@ -90,7 +91,7 @@ async def _median_ms(read: Callable[[int], Awaitable[Sequence[object]]], times: 
 
 
 async def grow(folder: Path, *, sizes: Sequence[int], times: int, at_size: Callable[[int], None]) -> list[Reads]:
-    """Seed and read at each size; `at_size` is called with the stores closed, so that a service can be started there."""
+    """Seed and read at each size; `at_size` is called with the stores closed, so that a service can start there."""
     found, have = list[Reads](), 0
     for messages in sizes:
         async with open_memory(MemoryConfig(data_dir=folder)) as memory:

@@ -56,7 +56,7 @@ class Load:
 
 
 async def many_users(port: int, *, users: int, seconds: float) -> Load:
-    """Each user says the next thing as soon as the reply is there, until the time is up; then the last replies come in."""
+    """Each user says the next thing once the reply is there, until the time is up; then the last replies come in."""
     load = Load()
     talkers = [Talker(await Connection.to(port), number) for number in range(users)]
     begun = perf_counter()

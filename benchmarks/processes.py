@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
@@ -21,7 +21,7 @@ _MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running process and the loopback port that it serves. `started_in` is seconds to the first answer of /health."""
+    """A running process and the loopback port that it serves. `started_in`: seconds to the first answer of /health."""
 
     process: "subprocess.Popen[bytes]"
     port: int
@@ -45,21 +45,21 @@ class Server:
 
 
 @contextmanager
-def fake_model() -> Iterator[Server]:
+def fake_model() -> Generator[Server]:
     """The fake model server."""
     with _printed("benchmarks.fake_model", {}) as server:
         yield server
 
 
 @contextmanager
-def floor(model: Server) -> Iterator[Server]:
+def floor(model: Server) -> Generator[Server]:
     """The bare endpoint in front of that model."""
     with _printed("benchmarks.floor", {"MODEL_URL": model.model_url}) as server:
         yield server
 
 
 @contextmanager
-def service(folder: Path, settings: Mapping[str, str]) -> Iterator[Server]:
+def service(folder: Path, settings: Mapping[str, str]) -> Generator[Server]:
     """A real `recollect serve` with its data in `folder`, up and stopped again.
 
     Raises:
@@ -86,7 +86,7 @@ def service(folder: Path, settings: Mapping[str, str]) -> Iterator[Server]:
 
 
 @contextmanager
-def _printed(module: str, settings: Mapping[str, str]) -> Iterator[Server]:
+def _printed(module: str, settings: Mapping[str, str]) -> Generator[Server]:
     """A module that prints its port and serves until it is killed."""
     process = subprocess.Popen(
         [sys.executable, "-m", module], cwd=ROOT, env=_environment(settings), stdout=subprocess.PIPE
@@ -100,7 +100,7 @@ def _printed(module: str, settings: Mapping[str, str]) -> Iterator[Server]:
 
 
 @contextmanager
-def _stopped(process: "subprocess.Popen[bytes]") -> Iterator[None]:
+def _stopped(process: "subprocess.Popen[bytes]") -> Generator[None]:
     try:
         yield
     finally:

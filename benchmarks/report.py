@@ -1,4 +1,4 @@
-"""What a benchmark found: rows of target and figure, shown as a table and written as JSON. No machine paths in either."""
+"""What a benchmark found: rows of target and figure, shown as a table and written as JSON, without machine paths."""
 
 import json
 import os
@@ -39,7 +39,9 @@ def table(rows: Sequence[Row]) -> str:
     """The rows as a Markdown table."""
     cells = [("what", "target", "figure", ""), *((row.what, row.target, row.figure, row.verdict) for row in rows)]
     widths = [max(len(cell[column]) for cell in cells) for column in range(4)]
-    lines = ["| " + " | ".join(text.ljust(width) for text, width in zip(cell, widths, strict=True)) + " |" for cell in cells]
+    lines = [
+        "| " + " | ".join(text.ljust(width) for text, width in zip(cell, widths, strict=True)) + " |" for cell in cells
+    ]
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
     return "\n".join([lines[0], rule, *lines[1:]])
 
@@ -54,4 +56,6 @@ def write(path: Path, *, rows: Sequence[Row], figures: Mapping[str, Any], ran_on
     """Write the rows and the raw figures."""
     shown = [{**asdict(row), "verdict": row.verdict} for row in rows]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"machine": ran_on, "rows": shown, "figures": figures}, indent=1) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps({"machine": ran_on, "rows": shown, "figures": figures}, indent=1) + "\n", encoding="utf-8"
+    )

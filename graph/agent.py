@@ -1,23 +1,20 @@
 """The agent's node: one round of the agent, built in or the user's own, and what came of it."""
 
-import asyncio
 import json
-import logging
-from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
 from graph.context import Context, Listener, listener_of, services_of
+from graph.custom_agent import call_custom
 from graph.memory_nodes import recalled_json
 from graph.prompts import chat_messages, memory_block
 from graph.resources import Services
 from graph.state import Json, State
 from memory.chat_model import ChatReply, ChatRequest, KnownMemory
-from memory.errors import ModelTimeout, ModelUnavailable, RecollectError
+from memory.errors import ModelUnavailable
 
-logger = logging.getLogger(__name__)
+SAID_SEPARATOR = "\n\n"
 
 
 async def agent(state: State, runtime: Runtime[Context]) -> Json:
@@ -31,9 +28,10 @@ async def agent(state: State, runtime: Runtime[Context]) -> Json:
     if services.agent is None:
         answer = await _built_in(state, services, listener)
     else:
-        answer = await _custom(state, services, services.agent)
+        answer = await call_custom(state, services, services.agent)
+    answer = _storable(answer)
     calls: list[Json] = answer["tool_calls"] if state["tools"] else []
-    reply = None if calls else _storable(answer["reply"])
+    reply = None if calls else SAID_SEPARATOR.join([*_said(state), *filter(None, [answer["reply"]])])
     if not calls and not reply:
         raise ModelUnavailable("The model answered with nothing; send the request again with the same turn_id.")
     return {
@@ -59,6 +57,7 @@ async def _built_in(state: State, services: Services, listener: Listener) -> Jso
         summary=state["summary"],
         hits=state["hits"],
         config=memory.config,
+        today=memory.clock().date(),
     )
     told = [hit["content"] for hit in state["hits"] if hit["role"] != "assistant"]
     request = ChatRequest(
@@ -73,7 +72,7 @@ async def _built_in(state: State, services: Services, listener: Listener) -> Jso
         memory=KnownMemory(facts=state["facts"], notes=state["notes"], recalled=told),
     )
     if listener.wants_tokens:
-        reply = await _streamed(services, request, listener)
+        reply = await _streamed(services, request, listener, goes_on=bool(_said(state)))
     else:
         reply = await memory.chat.complete(request)
     return {
@@ -84,58 +83,25 @@ async def _built_in(state: State, services: Services, listener: Listener) -> Jso
     }
 
 
-async def _streamed(services: Services, request: ChatRequest, listener: Listener) -> ChatReply:
+async def _streamed(services: Services, request: ChatRequest, listener: Listener, *, goes_on: bool) -> ChatReply:
+    """Stream one round; `goes_on` where an earlier round has said something already."""
     reply: ChatReply | None = None
     async for piece in services.memory.chat.stream(request):
         if isinstance(piece, ChatReply):
             reply = piece
-        else:
-            listener.token(piece)
+            continue
+        if goes_on and piece:
+            goes_on = False
+            listener.token(SAID_SEPARATOR)
+        listener.token(_plain(piece))
     if reply is None:
         raise ModelUnavailable("The model's stream ended early; send the request again with the same turn_id.")
     return reply
 
 
-async def _custom(state: State, services: Services, node: Any) -> Json:
-    """Call the agent that AGENT names, and check its answer: nothing that it returns is taken on trust."""
-    given = cast(Json, dict(state))
-    try:
-        async with asyncio.timeout(services.memory.config.chat_timeout_seconds):
-            answer: Any = await (node.ainvoke(given) if hasattr(node, "ainvoke") else node(given))
-    except TimeoutError as error:
-        raise ModelTimeout from error
-    except RecollectError:
-        raise
-    except Exception as error:
-        # Somebody else's code may raise anything; to the caller it is a model that failed.
-        logger.exception("the AGENT raised", extra={"action": "agent_failed", "error": type(error).__name__})
-        raise ModelUnavailable(
-            f"The agent {services.agent_name} raised {type(error).__name__}; the log has the details.", outage=False
-        ) from error
-    if not isinstance(answer, Mapping):
-        raise ModelUnavailable(f"The agent {services.agent_name} returned no dict.", outage=False)
-    return _checked(cast(Mapping[str, Any], answer), services.agent_name)
-
-
-def _checked(answer: Mapping[str, Any], name: str) -> Json:
-    reply = answer.get("reply")
-    calls = cast(Sequence[Mapping[str, Any]], answer.get("tool_calls") or [])
-    usage = cast(Mapping[str, Any], answer.get("usage") or {})
-    if reply is not None and not isinstance(reply, str):
-        raise ModelUnavailable(f"The agent {name} returned a reply that is no text.", outage=False)
-    try:
-        checked: list[Json] = [
-            {"id": str(call["id"]), "name": str(call["name"]), "args": json.loads(json.dumps(dict(call["args"])))}
-            for call in calls
-        ]
-        tokens = {field: int(usage.get(field) or 0) for field in ("input_tokens", "output_tokens")}
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ModelUnavailable(
-            f"The agent {name} returned tool_calls or usage in another form than [{{id, name, args}}] and "
-            "{input_tokens, output_tokens}.",
-            outage=False,
-        ) from error
-    return {"reply": reply, "tool_calls": checked, "model": str(answer.get("model") or name), "usage": tokens}
+def _said(state: State) -> list[str]:
+    """What the agent said in earlier rounds of this turn, before it called tools: it is part of the reply."""
+    return [item["content"] for item in state["exchange"] if item["role"] == "assistant" and item["content"]]
 
 
 def _called(text: str | None, calls: list[Json]) -> Json:
@@ -151,9 +117,18 @@ def _called(text: str | None, calls: list[Json]) -> Json:
     return {"role": "assistant", "content": text or "", "tool_calls": asked}
 
 
-def _storable(reply: str | None) -> str:
-    """The reply without what no store can hold: lone surrogates become "?"."""
-    return (reply or "").encode("utf-8", "replace").decode()
+def _storable(answer: Json) -> Json:
+    """The answer without what no store can hold and no request can carry: lone surrogates become "?"."""
+    try:
+        text = json.dumps(answer, ensure_ascii=False)
+        cleaned: Json = json.loads(_plain(text))
+    except RecursionError as error:
+        raise ModelUnavailable("The model's answer is nested too deep to be read.", outage=False) from error
+    return cleaned
+
+
+def _plain(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def _milliseconds(seconds: float) -> float:

@@ -7,9 +7,11 @@ import asyncio
 import importlib
 import inspect
 import logging
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from memory.errors import ConfigurationError
@@ -48,7 +50,7 @@ async def open_services(settings: Settings, *, url: str | None = None) -> AsyncG
     Raises:
         ConfigurationError: a setting is wrong; nothing stays open.
     """
-    agent = load_agent(settings.agent) if settings.agent else None
+    agent = await asyncio.to_thread(load_agent, settings.agent) if settings.agent else None
     instructions = await asyncio.to_thread(_instructions, settings)
     async with open_memory(settings.memory(), url=url) as memory:
         if memory.chat.name == "offline":
@@ -74,14 +76,24 @@ def _instructions(settings: Settings) -> str:
 def load_agent(path: str) -> Any:
     """The agent node at `package.module:attribute`: an async function of the state, or a compiled graph.
 
+    Modules of the working directory are found too, as `python -m` finds them and an installed command does not. It
+    reads from disk, so an event loop calls it in a thread.
+
     Raises:
         ConfigurationError: there is no such module or attribute, or it cannot be called as a node.
     """
     module_name, _, attribute = path.partition(":")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
     try:
         agent = getattr(importlib.import_module(module_name), attribute)
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(f"AGENT cannot be loaded: {error}. Set it to package.module:attribute.") from error
+    except Exception as error:
+        # Somebody else's module may raise anything when it is imported.
+        raise ConfigurationError(
+            f"AGENT cannot be loaded: its module raised {type(error).__name__} ({error})."
+        ) from error
     if not hasattr(agent, "ainvoke") and not inspect.iscoroutinefunction(agent):
         raise ConfigurationError("AGENT must name an async function (state) -> dict, or a compiled graph.")
     return agent

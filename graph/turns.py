@@ -76,6 +76,11 @@ class RunningTurn:
             raise TurnConflict(turn_id=self.turn_id)
 
     @property
+    def has_failed(self) -> bool:
+        """Whether it ended without a reply: then a repeat runs it again."""
+        return self._finished.done() and self._finished.exception() is not None
+
+    @property
     def wants_tokens(self) -> bool:
         """Whether the reply's text should come in pieces."""
         return self.request.wants_tokens
@@ -142,7 +147,7 @@ class Turns:
         turn_id = request.turn_id or str(uuid4())
         key = request.scope.user_id, turn_id
         running = self._running.get(key)
-        if running is not None:
+        if running is not None and not running.has_failed:
             running.check_repeat(request)
             return running
         running = RunningTurn(request, turn_id)
@@ -181,7 +186,10 @@ class Turns:
         try:
             await self._guard(running, self._answer(running))
         finally:
-            del self._running[running.request.scope.user_id, running.turn_id]
+            key = running.request.scope.user_id, running.turn_id
+            if self._running.get(key) is running:
+                # A repeat of a turn that has just failed may have taken its place already.
+                del self._running[key]
 
     async def _guard(self, running: RunningTurn, work: Coroutine[Any, Any, None]) -> None:
         """Do part of a turn's work; whatever it raises reaches the turn's caller as an error of ours."""
@@ -198,13 +206,33 @@ class Turns:
             running.failed(RecollectError())
 
     async def _answer(self, running: RunningTurn) -> None:
+        """Answer a finished turn at once, else run it when the thread is free.
+
+        It lines up before anything is read, so that turns run in the order in which they came.
+        """
+        looking = asyncio.create_task(self._finished(running), name="turn-look")
+        holding = asyncio.create_task(self._hold(running, looking), name="turn-hold")
+        try:
+            stored = await looking
+            if stored is None:
+                await holding
+            else:
+                running.saved(stored)
+        finally:
+            for task in (looking, holding):
+                task.cancel()
+            await asyncio.gather(looking, holding, return_exceptions=True)
+
+    async def _hold(self, running: RunningTurn, looking: "asyncio.Task[Turn | None]") -> None:
         """Hold the thread from the turn's acceptance to its reply; the update goes on behind it."""
-        if await self._is_finished(running):
-            return
         waits = self._memory.config.thread_wait_seconds
         async with self._memory.documents.threads.turn(running.request.scope, wait_seconds=waits):
+            if await looking is not None:
+                return
             # Another process may have finished it while this one waited for the thread.
-            if await self._is_finished(running):
+            stored = await self._finished(running)
+            if stored is not None:
+                running.saved(stored)
                 return
             message = await self._memory.accept(_message_of(running, created_at=self._memory.clock()))
             running.accepted()
@@ -226,19 +254,20 @@ class Turns:
             given, context=LiveContext(self._services, running, message)
         )
 
-    async def _is_finished(self, running: RunningTurn) -> bool:
-        """Whether the turn has its reply already; then it is what the caller gets. Only a named turn can have one."""
+    async def _finished(self, running: RunningTurn) -> Turn | None:
+        """The turn as it is stored if it has its reply already. Only a named turn can have one.
+
+        Raises:
+            TurnConflict: the turn_id belongs to another thread or message.
+        """
         request = running.request
         if request.turn_id is None:
-            return False
+            return None
         stored = await self._memory.turn(user_id=request.scope.user_id, turn_id=running.turn_id)
         if stored is None:
-            return False
+            return None
         check_same_turn(stored.message, thread_id=request.scope.thread, content=request.message)
-        if stored.reply is None:
-            return False
-        running.saved(stored)
-        return True
+        return stored if stored.reply is not None else None
 
 
 def _message_of(running: RunningTurn, *, created_at: datetime) -> Message:

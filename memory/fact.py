@@ -96,7 +96,8 @@ def fact_dict(facts: Iterable[Fact]) -> dict[str, str]:
     """The user-fact dict: key to value of the living keyed facts.
 
     Where two live under one key (a crash between two writes), a guarded one wins, then the newest; thread facts go
-    before the user's. Keys are ordered by creation, so that the dict reads the same as long as the facts do.
+    before the user's. Keys are ordered by creation, those of one turn by name, so that the dict reads the same as long
+    as the facts do.
     """
     chosen: dict[str, Fact] = {}
     for fact in facts:
@@ -105,8 +106,8 @@ def fact_dict(facts: Iterable[Fact]) -> dict[str, str]:
         rival = chosen.get(fact.key)
         if rival is None or _rank(fact) > _rank(rival):
             chosen[fact.key] = fact
-    ordered = sorted(chosen.values(), key=lambda fact: (fact.created_at, fact.id))
-    return {fact.key: fact.value for fact in ordered if fact.key is not None}
+    ordered = sorted(chosen.items(), key=lambda item: (item[1].created_at, item[0]))
+    return {key: fact.value for key, fact in ordered}
 
 
 def preferred(facts: Iterable[Fact]) -> Fact | None:

@@ -8,13 +8,13 @@ from memory.documents import Facts
 from memory.extractor import ExtractionRequest, Extractor
 from memory.fact import Fact
 from memory.planned_write import PlannedWrite
+from memory.recall import MOST_FACTS
 from memory.reconciliation import Plan, PlanRequest, plan
 from memory.times import Clock
 from memory.turn import Message, Turn
 from memory.update import Update
 from memory.user_work import Save
 
-MOST_LIVING = 500
 MOST_SHOWN = 50
 """How many known facts the extraction model is shown, newest first."""
 
@@ -95,7 +95,7 @@ class FactsStep:
         )
 
     async def _living(self, message: Message) -> list[Fact]:
-        return await self.facts.living(message.scope, limit=MOST_LIVING)
+        return await self.facts.living(message.scope, limit=MOST_FACTS)
 
     async def _write(self, message: Message, writes: Sequence[PlannedWrite]) -> None:
         for write in writes:

@@ -18,7 +18,7 @@ from memory.window import read_window
 
 MMR_CANDIDATES = 4
 """How many candidates MMR chooses from, as a multiple of top_k."""
-MOST_FACTS = 500
+MOST_FACTS = 5_000
 """How many living facts a turn looks at, newest first."""
 
 
@@ -34,7 +34,7 @@ class RecallOptions:
     scope: Literal["thread", "user"] = "thread"
     window: int = 10
     top_k: int = 5
-    score_threshold: float = 0.15
+    score_threshold: float = 0.1
     recency_weight: float | None = None
     mmr_lambda: float | None = None
 

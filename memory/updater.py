@@ -50,7 +50,8 @@ class Updater:
         self.steps = steps
         self.clock = clock
         self.owner = uuid4().hex
-        self.slots = asyncio.Semaphore(concurrency)
+        # One set for each kind of step: a kind whose model hangs must not use up the others'.
+        self.slots = {name: asyncio.Semaphore(concurrency) for name in steps}
         self._sweep_seconds = sweep_seconds
         self._active: dict[str, _Active] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}

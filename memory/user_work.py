@@ -7,7 +7,7 @@ turns go in the order of their commits. The work ends when nothing is due, and s
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -52,7 +52,7 @@ class Owner(Protocol):
     steps: Mapping[StepName, StepWork]
     clock: Clock
     owner: str
-    slots: asyncio.Semaphore
+    slots: Mapping[StepName, asyncio.Semaphore]
 
     def recorded(self, user_id: str, turn_id: str) -> None:
         """A step of this turn was recorded."""
@@ -80,15 +80,15 @@ class UserWork:
         """Work until nothing is due; then when to come back, or None where nothing is left."""
         updates = self._owner.documents.updates
         try:
-            self._claim = await updates.claim(
-                self.user_id, owner=self._owner.owner, lease=LEASE, now=self._owner.clock()
-            )
-            if self._claim is None:
+            claim = await updates.claim(self.user_id, owner=self._owner.owner, lease=LEASE, now=self._owner.clock())
+            if claim is None:
                 return self._retry()
+            self._claim = claim
             try:
                 return await self._run_lanes()
             finally:
-                await updates.release(self._claim)
+                self._claim = None
+                await updates.release(claim)
         except Fenced:
             logger.warning("fenced out by a later owner", extra={"action": "fenced"})
         except StoreUnavailable:
@@ -96,14 +96,16 @@ class UserWork:
         return self._retry()
 
     def _retry(self) -> datetime:
-        """When to look again. What was announced until now waits for that too, or it would be asked for without pause."""
+        """When to look again. What was announced until now waits for that too, or there would be no pause."""
         self.poked.clear()
         return self._owner.clock() + RETRY
 
     async def renew(self) -> bool:
         """Extend the claim. False if it was lost: then the work must end."""
         claim = self._claim
-        return claim is None or await self._owner.documents.updates.renew(claim, lease=LEASE, now=self._owner.clock())
+        if claim is None or await self._owner.documents.updates.renew(claim, lease=LEASE, now=self._owner.clock()):
+            return True
+        return self._claim is not claim  # given up meanwhile, because the work is done
 
     async def _run_lanes(self) -> datetime | None:
         lanes: dict[StepName, asyncio.Task[None]] = {}
@@ -118,7 +120,7 @@ class UserWork:
                     if self._has_to_read():
                         continue
                     return self._next_due()
-                await self._wait_for_one(lanes.values())
+                await self._wait_for_one(lanes)
                 for name, lane in list(lanes.items()):
                     if lane.done():
                         del lanes[name]
@@ -128,10 +130,13 @@ class UserWork:
                 lane.cancel()
             await asyncio.gather(*lanes.values(), return_exceptions=True)
 
-    async def _wait_for_one(self, lanes: Iterable[asyncio.Task[None]]) -> None:
+    async def _wait_for_one(self, lanes: Mapping[StepName, asyncio.Task[None]]) -> None:
+        """Wait until a lane is through, something new is announced, or another lane's back-off has passed."""
         poke = asyncio.create_task(self.poked.wait(), name="update-poke")
+        due = self._next_due(besides=lanes)
+        seconds = max(0.0, (due - self._owner.clock()).total_seconds()) if due is not None else None
         try:
-            await asyncio.wait({poke, *lanes}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({poke, *lanes.values()}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
             poke.cancel()
 
@@ -166,8 +171,8 @@ class UserWork:
             return None
         return self._turns[pending[0]]
 
-    def _next_due(self) -> datetime | None:
-        pending = [self._pending(name) for name in self._owner.steps]
+    def _next_due(self, *, besides: Container[StepName] = ()) -> datetime | None:
+        pending = [self._pending(name) for name in self._owner.steps if name not in besides]
         return min((found[1].due_at for found in pending if found and found[1].due_at), default=None)
 
     async def _run_step(self, name: StepName, turn: Turn) -> None:
@@ -180,7 +185,7 @@ class UserWork:
             await self._record(name, step, turn, _learned(given, update))
             given = update
 
-        async with self._owner.slots:
+        async with self._owner.slots[name]:
             try:
                 learned = _learned(given, await self._owner.steps[name].run(turn, given, save))
                 ended = Step(status="done", tries=step.tries + 1, attempts=step.attempts)

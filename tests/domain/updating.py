@@ -72,19 +72,17 @@ async def updater(
     clock: Callable[[], datetime] = utc_now,
     sweep_seconds: float = 3600,
     concurrency: int = 8,
-    drain_seconds: float = 0,
-    **steps: StepWork,
+    facts: StepWork | None = None,
+    index: StepWork | None = None,
 ) -> AsyncGenerator[Updater]:
     """A started updater, drained at the end."""
-    named: dict[StepName, StepWork] = {}
-    for name in ("facts", "index"):
-        named[name] = steps.get(name) or Scripted()
-    made = Updater(documents, named, clock=clock, concurrency=concurrency, sweep_seconds=sweep_seconds)
+    steps: dict[StepName, StepWork] = {"facts": facts or Scripted(), "index": index or Scripted()}
+    made = Updater(documents, steps, clock=clock, concurrency=concurrency, sweep_seconds=sweep_seconds)
     made.start()
     try:
         yield made
     finally:
-        await made.drain(drain_seconds)
+        await made.drain(0)
 
 
 async def eventually(condition: Callable[[], bool], seconds: float = 10) -> None:

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -29,10 +29,10 @@ def free_port() -> int:
 class Service:
     """One `recollect serve` process. Its folder is also its working directory, so that no `.env` reaches it."""
 
-    def __init__(self, folder: Path, *, port: int | None = None, **settings: str) -> None:
+    def __init__(self, folder: Path, *, port: int | str | None = None, **settings: str) -> None:
         self.folder = folder
         self.data_dir = folder / "data"
-        self.port = port or free_port()
+        self.port = int(port) if port else free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log_file = folder / "service.log"
         self.http = httpx.Client(base_url=self.url, timeout=60)
@@ -134,7 +134,7 @@ class Service:
 
 
 @contextmanager
-def service(folder: Path, **settings: str) -> Iterator[Service]:
+def service(folder: Path, **settings: str) -> Generator[Service]:
     """A running service with these settings (environment variables), stopped at the end."""
     with Service(folder, **settings) as running:
         yield running
@@ -143,3 +143,11 @@ def service(folder: Path, **settings: str) -> Iterator[Service]:
 def model_settings(url: str, **more: str) -> dict[str, str]:
     """The settings that point a service at a FakeOpenAI."""
     return {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "test-key", "CHAT_MODEL": "fake-chat", **more}
+
+
+def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    """Wait for a condition that another process or thread brings about."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came about"
+        time.sleep(0.01)

@@ -3,6 +3,7 @@ from uuid import UUID
 import pytest
 
 from tests.fakes.openai_server import FakeOpenAI
+from tests.service.lessons import add, teach
 from tests.service.running import Service
 from tests.service.shapes import check_turn, fields, refused
 
@@ -12,13 +13,12 @@ def test_a_turn_has_exactly_the_contracts_shape(offline: Service, user: str) -> 
     assert (turn["turn_id"], turn["user_id"], turn["thread_id"]) == ("one", user, "t1")
     assert turn["model"] == "offline"
     assert turn["memory"]["update"]["status"] in {"pending", "done"}
-    assert turn["usage"] == {"input_tokens": 0, "output_tokens": 0}
     assert turn["timings_ms"]["total"] >= turn["timings_ms"]["agent"] >= 0
 
 
 def test_changes_refusals_and_hits_have_the_contracts_shape(served: Service, model: FakeOpenAI, user: str) -> None:
-    lives = {"decision": "add", "key": "city", "value": "Oslo", "statement": "The user lives in Oslo."}
-    model.decide([{**lives, "evidence": "I live in Oslo"}, {**lives, "key": "job", "evidence": "I am a nurse"}])
+    lives = add("Oslo", key="city", evidence="I live in Oslo")
+    teach(model, {"I live in Oslo.": [lives, add("Oslo", key="job", evidence="I am a nurse")]})
     first = check_turn(served.turn("I live in Oslo.", user=user, wait_for_memory=True))
     update = first["memory"]["update"]
     assert (update["status"], update["reason"], update["model"]) == ("done", None, "fake-chat")

@@ -53,6 +53,7 @@ class Connection:
         self._database = database
         self._has_indexes = False
         self._indexing = asyncio.Lock()
+        self._failure: PyMongoError | None = None
 
     @asynccontextmanager
     async def use(self) -> AsyncGenerator[Database]:
@@ -69,15 +70,26 @@ class Connection:
             ) from error
 
     async def _make_indexes(self) -> None:
+        """Make them once. Calls that wait for an attempt share its failure: one by one they would wait for minutes."""
+        known = self._failure
         async with self._indexing:
             if self._has_indexes:
                 return
-            for collection, indexes in _INDEXES.items():
-                for fields, unique in indexes:
-                    keys = [(field, ASCENDING) for field in fields]
-                    await self._database[collection].create_index(keys, unique=unique)
+            if self._failure is not None and self._failure is not known:
+                raise self._failure
+            try:
+                await self._create_indexes()
+            except PyMongoError as error:
+                self._failure = error
+                raise
             self._has_indexes = True
             logger.info("MongoDB indexes are in place", extra={"action": "mongo_indexes"})
+
+    async def _create_indexes(self) -> None:
+        for collection, indexes in _INDEXES.items():
+            for fields, unique in indexes:
+                keys = [(field, ASCENDING) for field in fields]
+                await self._database[collection].create_index(keys, unique=unique)
 
 
 @asynccontextmanager

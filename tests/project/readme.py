@@ -1,0 +1,79 @@
+"""What README.md holds: its code blocks, its conversation, and the tables that the code fills."""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory.providers.presets import PRESETS
+from settings import Settings
+from tests.project.test_env_example import as_written
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXTRAS = {"anthropic": "extra `anthropic`", "gemini": "extra `gemini`"}
+
+
+def blocks(language: str) -> list[str]:
+    """The code blocks of one language, in order."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command that the README shows, and what it says the command prints."""
+
+    command: str
+    printed: str
+
+
+def conversation() -> Iterator[Step]:
+    """The commands of all console blocks, in order. A command goes on over lines until its quotes are closed."""
+    for block in blocks("console"):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            lines = part.splitlines()
+            size = next(count for count in range(1, len(lines) + 1) if _is_closed(lines[:count]))
+            yield Step("\n".join(lines[:size]), "\n".join(lines[size:]).strip())
+
+
+def _is_closed(lines: Sequence[str]) -> bool:
+    try:
+        shlex.split("\n".join(lines))
+    except ValueError:
+        return False
+    return True
+
+
+def generated(name: str) -> str:
+    """The table that stands behind the comment which names it."""
+    marked = re.search(rf"^<!-- {name}: generated, .*-->\n\n((?:\|.*\n)*)", README, re.MULTILINE)
+    assert marked is not None, f"README.md has no table {name}"
+    return marked[1]
+
+
+def settings_table() -> str:
+    """Every setting: name, default, what it does."""
+    rows = [
+        (f"`{name.upper()}`", _code(as_written(field.get_default(call_default_factory=True))), field.description or "")
+        for name, field in Settings.model_fields.items()
+    ]
+    return _table(("setting", "default", "what it does"), rows)
+
+
+def providers_table() -> str:
+    """Every preset of PROVIDER."""
+    rows = [
+        (f"`{name}`", _code(preset.key_variable or ""), _code(preset.base_url or "") or EXTRAS[name])
+        for name, preset in PRESETS.items()
+    ]
+    return _table(("`PROVIDER`", "key", "server"), rows)
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n".replace("|  |", "| |") for cells in lines).replace("--- | ", "---|")

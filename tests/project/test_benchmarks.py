@@ -1,0 +1,66 @@
+"""The benchmarks run and count rightly; how fast the machine is says nothing here."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
+    file = tmp_path_factory.mktemp("benchmark") / "turn.json"
+    ran = subprocess.run(
+        [sys.executable, "-m", "benchmarks.turn", "--quick", "--json", str(file)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout, json.loads(file.read_text(encoding="utf-8"))
+
+
+def test_the_table_shows_every_row_and_says_what_was_missed(quick: tuple[str, dict[str, Any]]) -> None:
+    printed, written = quick
+
+    shown = [line.split("|")[1].strip() for line in printed.splitlines() if line.startswith("| ")]
+    assert shown == ["what", *(row["what"] for row in written["rows"])]
+    missed = [row["what"] for row in written["rows"] if row["verdict"] == "MISSED"]
+    last = printed.strip().splitlines()[-1]
+    assert last == (f"{len(missed)} missed: {'; '.join(missed)}." if missed else "Every target was reached.")
+
+
+@pytest.mark.parametrize("embedder", ["lexical", "fake-embed"])
+def test_a_turn_makes_one_chat_call_before_its_reply_and_one_after(
+    quick: tuple[str, dict[str, Any]], embedder: str
+) -> None:
+    _, written = quick
+    turns = written["figures"][embedder]["calls"]["turns"]
+
+    assert {(turn["chat before"], turn["extraction after"], turn["others"]) for turn in turns} == {(1, 1, 0)}
+    assert turns[0]["embedding before"] == 0
+    assert turns[-1]["embedding before"] == (0 if embedder == "lexical" else 1)
+
+
+@pytest.mark.parametrize("embedder", ["lexical", "fake-embed"])
+def test_under_load_every_turn_is_answered_and_learned_from(quick: tuple[str, dict[str, Any]], embedder: str) -> None:
+    load = quick[1]["figures"][embedder]["load"]
+
+    assert load["errors"] == []
+    assert load["turns"] > 0
+    assert load["updates"]["ended"] == {"done": load["turns"]}
+    assert load["updates"]["changes"] == load["turns"]
+
+
+def test_no_machine_path_is_written(quick: tuple[str, dict[str, Any]]) -> None:
+    printed, written = quick
+
+    for place in (str(ROOT), str(Path.home()), "/tmp"):
+        assert place not in printed
+        assert place not in json.dumps(written)

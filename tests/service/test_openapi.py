@@ -1,0 +1,85 @@
+from typing import Any, cast
+
+import pytest
+
+from tests.service.running import Service
+from tests.service.shapes import CHANGE, HIT, REFUSED, TURN, USAGE, check_turn
+
+PATHS = {
+    ("post", "/api/agent"),
+    ("get", "/api/turns/{turn_id}"),
+    ("get", "/api/threads/{thread_id}/messages"),
+    ("get", "/api/users/{user_id}/facts"),
+    ("get", "/health"),
+    ("get", "/health/ready"),
+}
+
+
+@pytest.fixture(scope="module")
+def document(offline: Service) -> dict[str, Any]:
+    return offline.get("/openapi.json")
+
+
+def operations(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(method, path): item for path, methods in document["paths"].items() for method, item in methods.items()}
+
+
+def test_every_route_of_the_contract_is_described(document: dict[str, Any]) -> None:
+    found = operations(document)
+    assert set(found) >= PATHS
+    for operation in found.values():
+        assert operation["summary"]
+        assert operation["description"]
+        assert operation["tags"]
+
+
+def test_every_route_shows_its_answer_and_its_errors(document: dict[str, Any]) -> None:
+    for operation in operations(document).values():
+        answers = operation["responses"]
+        assert "$ref" in answers["200"]["content"]["application/json"]["schema"]
+        for status in ("422", "4XX", "5XX"):
+            assert answers[status]["content"]["application/json"]["schema"] == {
+                "$ref": "#/components/schemas/ErrorAnswer"
+            }
+    assert "text/event-stream" in operations(document)["post", "/api/agent"]["responses"]["200"]["content"]
+
+
+def test_parameters_and_the_request_are_described_with_their_bounds(document: dict[str, Any]) -> None:
+    schemas = cast("dict[str, dict[str, Any]]", document["components"]["schemas"])
+    request, options = schemas["AgentRequest"]["properties"], schemas["MemoryOptions"]["properties"]
+    assert schemas["AgentRequest"]["additionalProperties"] is False
+    assert schemas["MemoryOptions"]["additionalProperties"] is False
+    assert set(schemas["AgentRequest"]["required"]) == {"user_id", "thread_id", "message"}
+    assert (request["message"]["minLength"], request["message"]["maxLength"]) == (1, 32_000)
+    assert all(options[name].get("description") for name in options)
+    for operation in operations(document).values():
+        for parameter in operation.get("parameters", ()):
+            said = parameter.get("description") or parameter["schema"].get("description")
+            assert said, parameter["name"]
+
+
+def test_answers_have_the_contracts_fields(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    for name, shape in (("Hit", HIT), ("Change", CHANGE), ("Refused", REFUSED), ("Usage", USAGE)):
+        assert set(schemas[f"{name}Answer"]["properties"]) == set(shape)
+    assert set(schemas["TurnAnswer"]["properties"]) == {*TURN, "state"}
+
+
+def test_the_examples_are_true(document: dict[str, Any], offline: Service, user: str) -> None:
+    post = operations(document)["post", "/api/agent"]
+    check_turn(post["responses"]["200"]["content"]["application/json"]["example"])
+    (example,) = document["components"]["schemas"]["AgentRequest"]["examples"]
+    answer = offline.http.post("/api/agent", json={**example, "user_id": user})
+    assert check_turn(answer.json())["reply"]
+
+
+def test_every_documented_path_answers(document: dict[str, Any], offline: Service, user: str) -> None:
+    turn = offline.turn("Hello.", user=user, thread="t1")
+    ids = {"turn_id": turn["turn_id"], "thread_id": "t1", "user_id": user}
+    for method, path in operations(document):
+        if method == "get":
+            assert offline.http.get(path.format(**ids), params={"user_id": user}).status_code == 200, path
+
+
+def test_the_pages_for_people_are_served(offline: Service) -> None:
+    assert offline.http.get("/docs").status_code == 200

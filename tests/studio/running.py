@@ -1,0 +1,119 @@
+"""A real `langgraph dev` process for tests: what `make studio` starts, in a folder of its own and without a network."""
+
+import os
+import subprocess
+import sysconfig
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+from langgraph_sdk import get_sync_client
+from langgraph_sdk.client import SyncLangGraphClient
+
+from tests.service.running import PROJECT, free_port
+
+START_SECONDS = 60.0
+COMMAND = ["dev", "--no-browser", "--no-reload"]
+NO_WAY_OUT = "http://127.0.0.1:9"
+
+
+@dataclass(frozen=True)
+class Studio:
+    """A running LangGraph server. `client` speaks its own protocol, `http` reaches every route."""
+
+    log_file: Path
+    http: httpx.Client
+    client: SyncLangGraphClient
+
+    @property
+    def log(self) -> str:
+        return self.log_file.read_text(encoding="utf-8", errors="replace")
+
+    def thread(self) -> str:
+        """A new LangGraph thread."""
+        return self.client.threads.create()["thread_id"]
+
+    def run(self, langgraph_thread: str, message: str, **given: Any) -> "Run":
+        """One run of the graph on a LangGraph thread, to its end; it must succeed."""
+        given = {"user_id": "ada", "thread_id": "t1", "message": message, **given}
+        events = self._stream(langgraph_thread, given)
+        assert {name for name, _ in events} <= {"metadata", "updates"}, f"{events}\n{self.log}"
+        updates = [item for name, data in events if name == "updates" for item in data.items()]
+        state = self.client.threads.get_state(langgraph_thread)
+        return Run(updates, cast("dict[str, Any]", state["values"]))
+
+    def failure(self, langgraph_thread: str, given: dict[str, Any]) -> str:
+        """What a run that must fail says."""
+        (said,) = [data for name, data in self._stream(langgraph_thread, given) if name == "error"]
+        return str(said)
+
+    def _stream(self, langgraph_thread: str, given: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+        parts = self.client.runs.stream(langgraph_thread, "recollect", input=given, stream_mode="updates")
+        return [(part.event, cast("dict[str, Any]", part.data)) for part in parts]  # pyright: ignore[reportUnknownMemberType] - the SDK says only "dict"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run showed: each node's update, in order, and the state at the end."""
+
+    updates: Sequence[tuple[str, dict[str, Any]]]
+    state: dict[str, Any]
+
+    @property
+    def nodes(self) -> list[str]:
+        return [node for node, _ in self.updates]
+
+
+@contextmanager
+def studio(folder: Path, **settings: str) -> Generator[Studio]:
+    """`langgraph dev` with these settings (environment variables). Its working directory is `folder`.
+
+    The proxies lead nowhere: whatever it would fetch from outside fails at once, and so does a run that needs it.
+    """
+    port = free_port()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(PROJECT),
+        "DATA_DIR": str(folder / "data"),
+        "HTTP_PROXY": NO_WAY_OUT,
+        "HTTPS_PROXY": NO_WAY_OUT,
+        "NO_PROXY": "127.0.0.1,localhost",
+        **settings,
+    }
+    command = [str(Path(sysconfig.get_path("scripts")) / "langgraph"), *COMMAND, "--port", str(port)]
+    log_file = folder / "studio.log"
+    with log_file.open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "--config", str(PROJECT / "langgraph.json")], cwd=folder, env=environment, stdout=log, stderr=log
+        )
+    url = f"http://127.0.0.1:{port}"
+    with httpx.Client(base_url=url, timeout=30) as http, get_sync_client(url=url) as client:
+        running = Studio(log_file, http, client)
+        try:
+            _wait_until_up(running, process)
+            yield running
+        finally:
+            process.terminate()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(10)
+
+
+def _wait_until_up(running: Studio, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise AssertionError(f"langgraph dev ended with {process.returncode}:\n{running.log}")
+        try:
+            running.http.get("/ok")
+        except httpx.TransportError:
+            time.sleep(0.05)
+        else:
+            return
+    raise AssertionError(f"langgraph dev did not come up:\n{running.log}")
