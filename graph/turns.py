@@ -19,6 +19,8 @@ from memory.turn import Message, Turn
 
 logger = logging.getLogger(__name__)
 
+TURN = "turn"
+"""The name of the task that owns a turn until its reply."""
 
 Piece = tuple[str, Json]
 """An event's name and data."""
@@ -152,7 +154,7 @@ class Turns:
             return running
         running = RunningTurn(request, turn_id)
         self._running[key] = running
-        self._own(self._run(running), name="turn")
+        self._own(self._run(running), name=TURN)
         return running
 
     async def update_of(self, turn: Turn) -> Turn:
@@ -166,16 +168,21 @@ class Turns:
         return Turn(message, turn.reply, turn.result, update or turn.update)
 
     async def drain(self, seconds: float) -> None:
-        """Wait for running turns, then abort what is left: accepted turns without a reply are repeatable."""
-        if not self._tasks:
-            return
-        logger.info("draining turns", extra={"action": "turns_draining", "turns": len(self._tasks)})
-        _, late = await asyncio.wait(self._tasks, timeout=seconds)
-        for task in late:
-            task.cancel()
+        """Wait for running turns, then abort what is left: accepted turns without a reply are repeatable.
+
+        A graph past its reply only waits for its update, which the updater drains: it need not be waited for.
+        """
+        turns = {task for task in self._tasks if task.get_name() == TURN}
+        late = set[asyncio.Task[None]]()
+        if turns:
+            logger.info("draining turns", extra={"action": "turns_draining", "turns": len(turns)})
+            _, late = await asyncio.wait(turns, timeout=seconds)
         if late:
             logger.warning("turns aborted", extra={"action": "turns_aborted", "turns": len(late)})
-        await asyncio.gather(*late, return_exceptions=True)
+        left = set(self._tasks)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     def _own(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
         task = asyncio.create_task(work, name=name)

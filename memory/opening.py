@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from memory.chat_model import ChatModel
 from memory.documents import Documents
 from memory.embedder import Embedder
-from memory.errors import RecollectError
+from memory.errors import ConfigurationError, RecollectError
 from memory.extractor import Extractor
 from memory.indexing import IndexStep, repair
 from memory.lazy_index import LazyIndex
@@ -17,6 +17,7 @@ from memory.learning import FactsStep
 from memory.mem_config import MemoryConfig
 from memory.memory import Memory
 from memory.providers.catalog import open_chat_model, open_embedder, open_extraction_chat
+from memory.providers.endpoint import endpoint
 from memory.providers.probe import check_models
 from memory.recall import Recall
 from memory.times import Clock, utc_now
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 REPAIR_HEAD_START_SECONDS = 1.0
 """How long a start waits for the index's repair; a longer one goes on behind the service."""
-REPAIR_RETRY_SECONDS = 30.0
+REPAIR_RETRY_SECONDS = 5.0
 
 
 @asynccontextmanager
@@ -66,6 +67,8 @@ async def open_memory(
         repairing = asyncio.create_task(_keep_repairing(documents, index, embedder), name="index-repair")
         stack.push_async_callback(_cancel, repairing)
         await asyncio.wait({repairing}, timeout=REPAIR_HEAD_START_SECONDS)
+        if repairing.done():
+            repairing.result()
         yield Memory(
             config=config,
             documents=documents,
@@ -88,7 +91,7 @@ def _owned_data_dir(config: MemoryConfig, url: str | None) -> contextlib.Abstrac
 
 async def _open_extractor(stack: AsyncExitStack, config: MemoryConfig) -> tuple[str, Extractor]:
     chat: ChatModel = await stack.enter_async_context(open_extraction_chat(config))
-    if chat.name == "offline":
+    if endpoint(config) is None:
         from memory.providers.offline import OfflineExtractor
 
         return chat.name, OfflineExtractor()
@@ -132,7 +135,11 @@ def _lazy_index(config: MemoryConfig, embedder: Embedder) -> LazyIndex:
 
 
 async def _keep_repairing(documents: Documents, index: VectorIndex, embedder: Embedder) -> None:
-    """Repair the index once, trying again while a backend is down."""
+    """Repair the index once, trying again while a backend is down.
+
+    Raises:
+        ConfigurationError: the index can never serve (a Qdrant server that is too old, say); it stops the start.
+    """
     while True:
         try:
             repaired = await repair(documents.conversations, index, embedder)
@@ -142,6 +149,8 @@ async def _keep_repairing(documents: Documents, index: VectorIndex, embedder: Em
                     extra={"action": "index_repaired", "added": repaired.added, "removed": repaired.removed},
                 )
             others = await index.other_collections()
+        except ConfigurationError:
+            raise
         except RecollectError as error:
             logger.warning("index not repaired yet", extra={"action": "repair_waits", "error": type(error).__name__})
             await asyncio.sleep(REPAIR_RETRY_SECONDS)

@@ -51,7 +51,7 @@ class Updater:
         self.clock = clock
         self.owner = uuid4().hex
         # One set for each kind of step: a kind whose model hangs must not use up the others'.
-        self.slots = {name: asyncio.Semaphore(concurrency) for name in steps}
+        self.slots: Mapping[StepName, asyncio.Semaphore] = {name: asyncio.Semaphore(concurrency) for name in steps}
         self._sweep_seconds = sweep_seconds
         self._active: dict[str, _Active] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}

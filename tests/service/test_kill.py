@@ -26,8 +26,9 @@ def fake() -> Iterator[FakeOpenAI]:
 
 
 def assert_points_are_once(running: Service, *threads: str) -> None:
-    """Each message is a point, and there is no other point. Stops the service."""
+    """Each message is a point, and there is no other point. Stops the service, whose log holds no word of a user."""
     assert running.stop() == 0
+    assert not any(word in running.log for word in (MARKER, "pilot", "place1", "test-key", "Traceback"))
     messages = [message for thread in threads for message in stored_messages(running.data_dir, thread=thread)]
     assert stored_points(running.data_dir) == sorted(message.id for message in messages)
 

@@ -131,3 +131,20 @@ def test_an_idle_service_stops_at_once(tmp_path: Path, number: signal.Signals) -
         assert time.monotonic() - begun < SLACK_SECONDS
         assert "Traceback" not in running.log
         assert "Hello." not in running.log
+
+
+def test_updates_that_wait_for_an_outage_do_not_hold_the_stop(tmp_path: Path, fake: FakeOpenAI) -> None:
+    fake.on_chat = lambda body: 503 if extraction_tool(body) else None
+    with service(tmp_path, **model_settings(fake.url, SHUTDOWN_SECONDS="60")) as running:
+        for number in range(3):
+            running.turn("my pet is cat", turn_id=f"turn{number}")
+        eventually(lambda: "action=step_failed" in running.log)
+        begun = time.monotonic()
+        assert running.stop() == 0
+        assert time.monotonic() - begun < SLACK_SECONDS
+        assert "aborted" not in running.log
+        fake.on_chat = learning
+        running.start()
+        for number in range(3):
+            assert running.settled(f"turn{number}")["memory"]["update"]["status"] == "done"
+        assert facts(running) == {"pet": "cat"}

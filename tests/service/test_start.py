@@ -13,7 +13,7 @@ import pytest
 from tests.fakes.openai_answers import extraction_tool
 from tests.fakes.openai_server import FakeOpenAI
 from tests.service.running import PROJECT, Service, model_settings, service
-from tests.service.scripts import eventually, learning, post, texts
+from tests.service.scripts import eventually, learning, posting, texts
 from tests.service.stopped_start import stopped_start
 
 NOWHERE = "http://127.0.0.1:1"
@@ -167,11 +167,13 @@ def test_what_cannot_be_reached_does_not_stop_the_start(
 def test_without_the_document_store_nothing_is_asked_of_the_model(tmp_path: Path, fake: FakeOpenAI) -> None:
     url = f"mongodb://someone:{SECRET}@127.0.0.1:1/"
     with service(tmp_path, **model_settings(fake.url, MONGODB_URL=url)) as running:
-        for stream in (False, True):
-            begun = time.monotonic()
-            answer = post(running, "my pet is cat", stream=stream)
+        begun = time.monotonic()
+        for waiting in [
+            posting(running, "my pet is cat", user=f"user{stream}", stream=stream) for stream in (False, True)
+        ]:
+            answer = waiting.result(60)
             assert (answer.status_code, answer.json()["error"]["code"]) == (503, "store_unavailable")
-            assert time.monotonic() - begun < 15, "3 s and what a loaded machine adds"
+        assert time.monotonic() - begun < 25, "one time limit of the driver, and what a loaded machine adds"
         assert (fake.chats, fake.extractions, fake.embeddings) == ([], [], [])
         assert running.stop() == 0
         assert SECRET not in running.log

@@ -30,7 +30,7 @@ PROCESSES = "processes"
 
 logger = logging.getLogger(__name__)
 
-_TIMEOUTS: Mapping[str, int] = {"serverSelectionTimeoutMS": 3_000, "connectTimeoutMS": 3_000, "timeoutMS": 10_000}
+_TIMEOUTS: Mapping[str, int] = {"serverSelectionTimeoutMS": 3_000, "connectTimeoutMS": 3_000, "timeoutMS": 5_000}
 
 _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
     CONVERSATIONS: (
