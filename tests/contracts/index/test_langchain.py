@@ -1,7 +1,5 @@
 """A LangChain retriever reads what our own index wrote: the payload layout and the vectors' names are LangChain's."""
 
-from pathlib import Path
-
 from langchain_core.embeddings import Embeddings
 from langchain_qdrant import QdrantVectorStore
 from qdrant_client import AsyncQdrantClient, QdrantClient
@@ -24,19 +22,17 @@ class ThreeDrinks(Embeddings):
         return [self.embed_query(text) for text in texts]
 
 
-async def test_langchains_vector_store_opens_the_collection_as_a_retriever(tmp_path: Path) -> None:
-    # Two clients of one folder, one after the other: the client's local mode keeps the collection on disk.
-    writing = AsyncQdrantClient(path=str(tmp_path))
+async def test_langchains_vector_store_opens_the_collection_as_a_retriever() -> None:
+    # LangChain wants the blocking client. In `:memory:` mode both kinds keep their collections in a dict: one for both.
+    writing, reading = AsyncQdrantClient(":memory:"), QdrantClient(":memory:")
+    reading._client.collections = writing._client.collections  # pyright: ignore  # there is no public way
     async with open_qdrant_index(writing, base="shared", model=MODEL, dimension=DIMENSION) as index:
         told = {word: Point(entry(content=f"I like {word}."), vector(seed)) for word, seed in SAID.items()}
         await index.upsert(list(told.values()))
-    await writing.close()
-
-    reading = QdrantClient(path=str(tmp_path))
     store = QdrantVectorStore(reading, NAME, embedding=ThreeDrinks(), vector_name="dense")
     documents = store.as_retriever(search_kwargs={"k": 2}).invoke("What about coffee?")
     scored = store.similarity_search_with_score("tea", k=1)
-    reading.close()
+    await writing.close()
 
     assert len(documents) == 2
     best = documents[0]
