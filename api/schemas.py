@@ -6,19 +6,16 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
 from memory.scope import ID_PATTERN
+from memory.text import MOST_MESSAGE_CHARACTERS, text_problem
 
-MOST_MESSAGE_CHARACTERS = 32_000
 MOST_METADATA_DEPTH = 20
 
 
 def check_text(text: str) -> str:
     """Text that every store can hold: no NUL, no lone surrogate."""
-    if "\x00" in text:
-        raise ValueError("must not contain NUL")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("must not contain lone surrogates") from None
+    problem = text_problem(text)
+    if problem is not None:
+        raise ValueError(problem)
     return text
 
 

@@ -3,6 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import fields
+from datetime import datetime
 from time import perf_counter
 from typing import Any, cast
 from uuid import uuid4
@@ -15,7 +17,6 @@ from graph.state import Json, State
 from graph.tools import TOOL_SPECS, as_proposal
 from memory.errors import InvalidRequest, Problem, StoreUnavailable
 from memory.mem_config import MemoryConfig
-from memory.memory import Memory
 from memory.recall import RecallOptions
 from memory.scope import Scope
 from memory.turn import Message, Turn
@@ -31,18 +32,23 @@ async def load_window(state: State, runtime: Runtime[Context]) -> Json:
     started = perf_counter()
     services = await services_of(runtime)
     scope, options = scope_of(state), options_of(state, services.memory.config)
+    fresh = _fresh_turn(state, services, options)
     accepted = accepted_of(runtime)
+    if accepted is None:
+        # Nobody has stored the message yet (Studio): before the model is called, it is.
+        accepted = await services.memory.accept(_message(state, fresh["turn_id"], services.memory.clock()))
+        fresh |= {"accepted": {**accepted.as_json(), "position": accepted.position}}
+    before = accepted.position
 
     async def fetch() -> Json:
         if not options.enabled:
             return {"window": []}
-        before = accepted.position if accepted else None
         exchanges = await services.memory.recall.window(scope, options, before=before)
         messages = [message.as_json() for exchange in exchanges for message in (exchange.user, exchange.assistant)]
         return {"window": messages}
 
     fetched = await _fetch("load_window", services, fetch, {"window": []})
-    return {**_fresh_turn(state, services, options), "started": started, **fetched}
+    return {**fresh, "started": started, **fetched}
 
 
 async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
@@ -80,7 +86,7 @@ async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
     """Store the reply with the pending update it owes; then the reply may go out."""
     services = await services_of(runtime)
     memory, options = services.memory, options_of(state, services.memory.config)
-    message = accepted_of(runtime) or await _accept(state, memory)
+    message = accepted_of(runtime) or _accepted(state)
     total = round((perf_counter() - state["started"]) * 1000, 3)
     timings = {**state["timings_ms"], "total": total}
     result = {
@@ -125,6 +131,10 @@ def scope_of(state: State) -> Scope:
 def options_of(state: State, config: MemoryConfig) -> RecallOptions:
     """The request's memory options over the configured defaults; None counts as not said."""
     said = {name: value for name, value in (state.get("memory") or {}).items() if value is not None}
+    unknown = sorted(set(said) - {item.name for item in fields(RecallOptions)})
+    if unknown:
+        problems = [Problem(f"memory.{name}", "is not a known field") for name in unknown]
+        raise InvalidRequest("The request is not valid: see memory.", problems=problems)
     defaults: Json = {"window": config.window, "top_k": config.top_k, "score_threshold": config.score_threshold}
     return RecallOptions(**{**defaults, **said})
 
@@ -141,14 +151,12 @@ def recalled_json(state: State) -> Json:
 
 
 def _fresh_turn(state: State, services: Services, options: RecallOptions) -> Json:
-    """The keys that a turn starts with. An id that a checkpointer kept from the last turn is not this turn's."""
-    turn_id = state.get("turn_id")
-    if not turn_id or turn_id == state.get("committed"):
-        turn_id = str(uuid4())
+    """The keys that a turn starts with."""
     agent_takes_tools = services.agent is not None or services.memory.chat.calls_tools
     offered = options.enabled and services.offers_tools and agent_takes_tools
     return {
-        "turn_id": turn_id,
+        "turn_id": _turn_id(state),
+        "accepted": None,
         "tools": list(TOOL_SPECS) if offered else [],
         "rounds": 0,
         "tool_calls": [],
@@ -162,19 +170,34 @@ def _fresh_turn(state: State, services: Services, options: RecallOptions) -> Jso
     }
 
 
-async def _accept(state: State, memory: Memory) -> Message:
-    """Store the turn's message, where nobody has yet (Studio)."""
-    return await memory.accept(
-        Message(
-            user_id=state["user_id"],
-            thread_id=state["thread_id"],
-            turn_id=state.get("turn_id", ""),
-            role="user",
-            content=state["message"],
-            created_at=memory.clock(),
-            metadata=state.get("metadata") or {},
-        )
+def _turn_id(state: State) -> str:
+    """The turn's id. One that a checkpointer kept from an earlier turn is not this one's."""
+    given, accepted = state.get("turn_id"), state.get("accepted")
+    is_old = given == state.get("committed")
+    if accepted is not None and accepted["turn_id"] == given:
+        # Kept from a run that failed: with the same message, this run repeats it.
+        is_old = is_old or accepted["content"] != state["message"]
+    return str(uuid4()) if not given or is_old else given
+
+
+def _message(state: State, turn_id: str, created_at: datetime, position: int = 0) -> Message:
+    return Message(
+        user_id=state["user_id"],
+        thread_id=state["thread_id"],
+        turn_id=turn_id,
+        role="user",
+        content=state["message"],
+        created_at=created_at,
+        metadata=state.get("metadata") or {},
+        position=position,
     )
+
+
+def _accepted(state: State) -> Message:
+    """The message as `load_window` stored it."""
+    accepted = state["accepted"] or {}
+    created_at = datetime.fromisoformat(accepted["created_at"])
+    return _message(state, accepted["turn_id"], created_at, accepted["position"])
 
 
 async def _fetch(name: str, services: Services, fetch: Callable[[], Awaitable[Json]], empty: Json) -> Json:

@@ -35,13 +35,15 @@ class TurnInput(TypedDict):
 class State(TurnInput):
     """A turn on its way through the graph.
 
-    `committed` is the id of the last turn that was saved, `started` a `perf_counter` reading. `window` holds messages,
+    `committed` is the id of the last turn that was saved, `accepted` the message as `load_window` stored it (None where
+    it was stored before the run began), `started` a `perf_counter` reading. `window` holds messages,
     oldest first; `hits` are HITs; `notes` are free-text facts. `tools` are the tools offered in this round (OpenAI's
     form), `tool_calls` those called (`{"id", "name", "args"}`), `tool_results` what they answered (`{"id", "name",
     "content"}`), `exchange` the rounds so far as chat messages, `proposals` what `remember_fact` was told.
     """
 
     committed: str
+    accepted: Json | None
     started: float
     window: list[Json]
     hits: list[Json]

@@ -17,6 +17,7 @@ from memory.memory import Memory
 from memory.open_memories import OpenMemories
 from memory.recall import Hit, RecallOptions
 from memory.scope import Scope
+from memory.text import check_text
 from memory.turn import UNFINISHED_RESULT, Message
 from memory.update import owed
 from memory.window import format_messages
@@ -101,8 +102,10 @@ class MemoryAgent:
         newest is. Waits for the update up to `cfg.memory_wait_seconds`; what an outage leaves is gone on with.
 
         Raises:
+            InvalidRequest: a text or the `turn_id` is none that can be stored.
             TurnConflict: the `turn_id` belongs to another thread or message.
         """
+        check_text(assistant_response, field="assistant_response")
         memory = await self._open()
         queue = memory.documents.threads.turn(self._scope, wait_seconds=memory.config.thread_wait_seconds)
         async with queue:

@@ -12,7 +12,8 @@ from memory.embedder import Embedder
 from memory.errors import RecollectError, TurnConflict, UserErased
 from memory.mem_config import MemoryConfig
 from memory.recall import Recall
-from memory.scope import Scope
+from memory.scope import Scope, check_id
+from memory.text import check_message
 from memory.times import Clock
 from memory.turn import Message, Turn
 from memory.update import Update
@@ -42,9 +43,12 @@ class Memory:
         """Store the user's message: the turn is accepted. A repeat returns what is stored.
 
         Raises:
+            InvalidRequest: the turn_id or the text is none that can be stored.
             TurnConflict: the turn_id already belongs to another thread or message of this user.
             StoreUnavailable: nothing is stored.
         """
+        check_id("turn_id", message.turn_id)
+        check_message(message.content)
         stored = await self.documents.conversations.accept(message)
         check_same_turn(stored, thread_id=message.thread_id, content=message.content)
         return stored

@@ -101,6 +101,24 @@ async def test_update_is_deprecated(agent: MemoryAgent) -> None:
     assert await agent.get_user_facts() == {"name": "Ada"}
 
 
+UNSTORABLE = [
+    ("", "Hi.", None),
+    ("a\x00b", "Hi.", None),
+    ("x" * 32_001, "Hi.", None),
+    ("Hi.", "\ud800", None),
+    ("Hi.", "Hi.", "a/b"),
+]
+
+
+@pytest.mark.parametrize(("message", "reply", "turn_id"), UNSTORABLE)
+async def test_what_cannot_be_stored_is_refused(
+    agent: MemoryAgent, message: str, reply: str, turn_id: str | None
+) -> None:
+    with pytest.raises(InvalidRequest):
+        await agent.update_facts_and_embeddings(message, reply, turn_id)
+    assert await agent.fetch_short_term() == []
+
+
 async def test_bad_ids_and_settings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest):
         MemoryAgent("a/b", "t1")

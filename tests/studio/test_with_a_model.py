@@ -70,3 +70,24 @@ def test_a_run_whose_model_fails_leaves_nothing_to_the_next(running: Studio, mod
     assert run.state["reply"] == "All right."
     assert run.state["window"] == []
     assert "BlockingError" not in running.log
+
+
+def test_a_message_is_stored_before_the_model_is_asked_or_refused(running: Studio, model: FakeOpenAI) -> None:
+    place = running.thread()
+    model.fail(400, times=-1, path="/chat/completions")
+    running.failure(place, {"user_id": "ada", "thread_id": "t1", "message": "Hello?"})
+    stored = running.http.get("/api/threads/t1/messages", params={"user_id": "ada"}).json()["items"]
+    assert [item["content"] for item in stored] == ["Hello?"]
+
+    model.recover()
+    repeated = running.run(place, "Hello?")
+    assert repeated.state["turn_id"] == stored[0]["turn_id"]
+    assert repeated.state["reply"] == "All right."
+
+    asked = len(model.chats)
+    for wrong in ({"message": "a\x00b"}, {"turn_id": "a/b"}, {"user_id": "a/b"}, {"memory": {"windows": 1}}):
+        assert "InvalidRequest" in running.failure(
+            running.thread(), {"user_id": "ada", "thread_id": "t2", "message": "Hi.", **wrong}
+        )
+    assert len(model.chats) == asked
+    assert running.http.get("/api/threads/t2/messages", params={"user_id": "ada"}).json()["items"] == []
