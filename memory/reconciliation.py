@@ -154,6 +154,8 @@ class _Draft:
         shown = self.request.known[number - 1]
         if proposal.key is not None and shown.key is not None and proposal.key != shown.key:
             raise _No("its key is not that of the fact it names", shown)
+        if shown.key is None and any(fact.key == proposal.key for fact in self.request.living if fact.key):
+            raise _No("its key is that of another known fact", shown)
         living = next((fact for fact in self.request.living if fact.id == shown.id), None)
         if living is None:
             raise _No("the fact it names has ended", shown)

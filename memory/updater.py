@@ -23,8 +23,9 @@ from memory.user_work import LEASE, RETRY, StepWork, UserWork
 logger = logging.getLogger(__name__)
 
 RENEW_SECONDS = LEASE.total_seconds() / 3
-POLL_SECONDS = 0.5
-"""How often a waiter looks into the documents, for what another process may have done."""
+POLL_SECONDS, OWN_POLL_SECONDS = 0.5, 5.0
+"""How often a waiter looks into the documents for what another process may have done: rarely where this process has the
+user's work in hand and says itself when something was recorded."""
 SWEEP_USERS = 1_000
 
 
@@ -124,7 +125,8 @@ class Updater:
                 if update is None or enough(update) or left <= 0:
                     return update
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(event.wait(), min(POLL_SECONDS, left))
+                    is_own = user_id in self._active or user_id in self._timers
+                    await asyncio.wait_for(event.wait(), min(OWN_POLL_SECONDS if is_own else POLL_SECONDS, left))
         finally:
             waiters.remove(event)
             if not waiters:

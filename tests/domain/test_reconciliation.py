@@ -164,6 +164,7 @@ REFUSED = [
     (says("delete", shown=-1), NOT_SHOWN),
     (says("update", shown=1, key="location", value="Paris"), "its key is not that of the fact it names"),
     (says("keep", "I'm Ada", shown=2, key="name"), "its key is not that of the fact it names"),
+    (says("update", shown=3, key="name", value="Paris"), "its key is that of another known fact"),
     (says("delete", key="city"), "it names no known fact"),
     (says("keep", key="city", value="Paris"), "it names no known fact"),
     (says("delete", "I take 10 mg", shown=1), "the quote names nothing of the fact"),
