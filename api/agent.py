@@ -9,7 +9,7 @@ from api.answers import EXAMPLE_TURN, TurnAnswer
 from api.schemas import AgentRequest, Id
 from api.sse import stream_turn
 from api.state import OpenMemory, OpenTurns
-from graph.turns import TurnRequest
+from graph.running_turn import TurnRequest
 from memory.errors import NotFound
 from memory.scope import Scope
 

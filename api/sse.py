@@ -8,7 +8,8 @@ from typing import Any
 from fastapi.responses import StreamingResponse
 
 from api.errors import error_body
-from graph.turns import RunningTurn, Turns
+from graph.running_turn import RunningTurn
+from graph.turns import Turns
 from memory.errors import RecollectError
 
 KEEP_ALIVE_SECONDS = 15.0

@@ -2,12 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import fields
-from datetime import datetime
+from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Any, cast
-from uuid import uuid4
+from typing import Any
 
 from langgraph.runtime import Runtime
 
@@ -15,11 +12,10 @@ from graph.context import Context, accepted_of, listener_of, services_of
 from graph.resources import Services
 from graph.state import Json, State
 from graph.tools import TOOL_SPECS, as_proposal
-from memory.errors import InvalidRequest, Problem, StoreUnavailable
-from memory.mem_config import MemoryConfig
+from graph.turn_input import accepted_message, message_of, options_of, scope_of, turn_id_of
+from memory.errors import StoreUnavailable
 from memory.recall import RecallOptions
-from memory.scope import Scope
-from memory.turn import Message, Turn
+from memory.turn import Turn
 from memory.update import not_owed, owed
 
 logger = logging.getLogger(__name__)
@@ -36,7 +32,7 @@ async def load_window(state: State, runtime: Runtime[Context]) -> Json:
     accepted = accepted_of(runtime)
     if accepted is None:
         # Nobody has stored the message yet (Studio): before the model is called, it is.
-        accepted = await services.memory.accept(_message(state, fresh["turn_id"], services.memory.clock()))
+        accepted = await services.memory.accept(message_of(state, fresh["turn_id"], services.memory.clock()))
         fresh |= {"accepted": {**accepted.as_json(), "position": accepted.position}}
     before = accepted.position
 
@@ -86,7 +82,7 @@ async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
     """Store the reply with the pending update it owes; then the reply may go out."""
     services = await services_of(runtime)
     memory, options = services.memory, options_of(state, services.memory.config)
-    message = accepted_of(runtime) or _accepted(state)
+    message = accepted_of(runtime) or accepted_message(state)
     total = round((perf_counter() - state["started"]) * 1000, 3)
     timings = {**state["timings_ms"], "total": total}
     result = {
@@ -118,27 +114,6 @@ async def update_memory(state: State, runtime: Runtime[Context]) -> Json:
     return {"update": update.as_json() if update is not None else state["update"]}
 
 
-def scope_of(state: State) -> Scope:
-    """The user and thread of this turn; InvalidRequest where the input names none."""
-    given = cast(Mapping[str, Any], state)
-    missing = [name for name in ("user_id", "thread_id", "message") if not isinstance(given.get(name), str)]
-    if missing:
-        problems = [Problem(name, "is missing") for name in missing]
-        raise InvalidRequest(f"The input needs {', '.join(missing)}.", problems=problems)
-    return Scope(state["user_id"], state["thread_id"])
-
-
-def options_of(state: State, config: MemoryConfig) -> RecallOptions:
-    """The request's memory options over the configured defaults; None counts as not said."""
-    said = {name: value for name, value in (state.get("memory") or {}).items() if value is not None}
-    unknown = sorted(set(said) - {item.name for item in fields(RecallOptions)})
-    if unknown:
-        problems = [Problem(f"memory.{name}", "is not a known field") for name in unknown]
-        raise InvalidRequest("The request is not valid: see memory.", problems=problems)
-    defaults: Json = {"window": config.window, "top_k": config.top_k, "score_threshold": config.score_threshold}
-    return RecallOptions(**{**defaults, **said})
-
-
 def recalled_json(state: State) -> Json:
     """What was recalled, as the reply's `memory` shows it. `window` counts turns."""
     return {
@@ -155,7 +130,7 @@ def _fresh_turn(state: State, services: Services, options: RecallOptions) -> Jso
     agent_takes_tools = services.agent is not None or services.memory.chat.calls_tools
     offered = options.enabled and services.offers_tools and agent_takes_tools
     return {
-        "turn_id": _turn_id(state),
+        "turn_id": turn_id_of(state),
         "accepted": None,
         "tools": list(TOOL_SPECS) if offered else [],
         "rounds": 0,
@@ -168,36 +143,6 @@ def _fresh_turn(state: State, services: Services, options: RecallOptions) -> Jso
         "usage": NO_USAGE,
         "timings_ms": {"recall": 0.0, "agent": 0.0},
     }
-
-
-def _turn_id(state: State) -> str:
-    """The turn's id. One that a checkpointer kept from an earlier turn is not this one's."""
-    given, accepted = state.get("turn_id"), state.get("accepted")
-    is_old = given == state.get("committed")
-    if accepted is not None and accepted["turn_id"] == given:
-        # Kept from a run that failed: with the same message, this run repeats it.
-        is_old = is_old or accepted["content"] != state["message"]
-    return str(uuid4()) if not given or is_old else given
-
-
-def _message(state: State, turn_id: str, created_at: datetime, position: int = 0) -> Message:
-    return Message(
-        user_id=state["user_id"],
-        thread_id=state["thread_id"],
-        turn_id=turn_id,
-        role="user",
-        content=state["message"],
-        created_at=created_at,
-        metadata=state.get("metadata") or {},
-        position=position,
-    )
-
-
-def _accepted(state: State) -> Message:
-    """The message as `load_window` stored it."""
-    accepted = state["accepted"] or {}
-    created_at = datetime.fromisoformat(accepted["created_at"])
-    return _message(state, accepted["turn_id"], created_at, accepted["position"])
 
 
 async def _fetch(name: str, services: Services, fetch: Callable[[], Awaitable[Json]], empty: Json) -> Json:

@@ -1,0 +1,138 @@
+"""One turn under way: what is asked, what it shows meanwhile, and how it ends."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from graph.state import Json
+from memory.errors import RecollectError, TurnConflict
+from memory.scope import Scope
+from memory.turn import Message, Turn
+
+Piece = tuple[str, Json]
+"""An event's name and data."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """One request for a turn. `turn_id` None: one is generated. `options` are the request's memory options as JSON."""
+
+    scope: Scope
+    message: str
+    turn_id: str | None = None
+    metadata: Json = field(default_factory=dict[str, Any])
+    options: Json = field(default_factory=dict[str, Any])
+    wants_tokens: bool = False
+
+
+class RunningTurn:
+    """A turn under way, and the listener of its graph. Whoever follows it may go away at any time."""
+
+    def __init__(self, request: TurnRequest, turn_id: str) -> None:
+        self.request = request
+        self.turn_id = turn_id
+        self._accepted: asyncio.Future[None] = _future()
+        self._finished: asyncio.Future[Turn] = _future()
+        self._shown: list[Piece] = []
+        self._followers: list[asyncio.Queue[Piece | None]] = []
+
+    async def acceptance(self) -> None:
+        """Wait until the message is stored, or the turn was found finished; raises what went wrong."""
+        await asyncio.shield(self._accepted)
+
+    async def outcome(self) -> Turn:
+        """Wait until the reply may go out; the stored turn, or raises what went wrong."""
+        return await asyncio.shield(self._finished)
+
+    async def end(self) -> None:
+        """Wait until the turn has its reply or has failed."""
+        await asyncio.wait({self._finished})
+
+    def follow(self) -> "asyncio.Queue[Piece | None]":
+        """What the turn shows, from its beginning; None ends it."""
+        queue: asyncio.Queue[Piece | None] = asyncio.Queue()
+        for piece in self._shown:
+            queue.put_nowait(piece)
+        if self._finished.done():
+            queue.put_nowait(None)
+        else:
+            self._followers.append(queue)
+        return queue
+
+    def message(self, *, created_at: datetime) -> Message:
+        """The user's message as it is to be stored."""
+        return Message(
+            user_id=self.request.scope.user_id,
+            thread_id=self.request.scope.thread,
+            turn_id=self.turn_id,
+            role="user",
+            content=self.request.message,
+            created_at=created_at,
+            metadata=self.request.metadata,
+        )
+
+    def check_repeat(self, repeat: TurnRequest) -> None:
+        """Whether `repeat`, which names the same turn, asks for the same; TurnConflict if not."""
+        if repeat.scope != self.request.scope or repeat.message != self.request.message:
+            raise TurnConflict(turn_id=self.turn_id)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended without a reply: then a repeat runs it again."""
+        return self._finished.done() and self._finished.exception() is not None
+
+    @property
+    def wants_tokens(self) -> bool:
+        """Whether the reply's text should come in pieces."""
+        return self.request.wants_tokens
+
+    def accepted(self) -> None:
+        """The turn's message is stored."""
+        self._accepted.set_result(None)
+
+    def recalled(self, memory: Json) -> None:
+        """Show what was recalled."""
+        self._show(("memory", memory))
+
+    def token(self, text: str) -> None:
+        """Show a piece of the reply."""
+        if text:
+            self._show(("token", {"text": text}))
+
+    def saved(self, turn: Turn) -> None:
+        """The turn is committed, or was found so: the reply may go out."""
+        if not self._shown:
+            memory = turn.as_json()["memory"]
+            self.recalled({name: part for name, part in memory.items() if name != "update"})
+        elif self._shown[-1][0] == "memory" and turn.reply is not None:
+            self.token(turn.reply.content)
+        if not self._accepted.done():
+            self._accepted.set_result(None)
+        if not self._finished.done():
+            self._finished.set_result(turn)
+        self._show(None)
+
+    def failed(self, error: RecollectError) -> None:
+        """The turn ended without a reply; once accepted it is repeatable."""
+        if self._finished.done():
+            return
+        if not self._accepted.done():
+            self._accepted.set_exception(error)
+        elif error.turn_id is None:
+            error.turn_id = self.turn_id
+        self._finished.set_exception(error)
+        self._show(None)
+
+    def _show(self, piece: Piece | None) -> None:
+        if piece is not None:
+            self._shown.append(piece)
+        for queue in self._followers:
+            queue.put_nowait(piece)
+
+
+def _future() -> "asyncio.Future[Any]":
+    """A future whose error may go unread: who asked for the turn may have gone away."""
+    future = asyncio.get_running_loop().create_future()
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return future

@@ -1,0 +1,66 @@
+"""What a run of the graph was given, checked: the service has checked it before, Studio has not."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, cast
+from uuid import uuid4
+
+from graph.state import Json, State
+from memory.errors import InvalidRequest, Problem
+from memory.mem_config import MemoryConfig
+from memory.recall import RecallOptions
+from memory.scope import Scope
+from memory.turn import Message
+
+
+def scope_of(state: State) -> Scope:
+    """The user and thread of this turn; InvalidRequest where the input names none."""
+    given = cast(Mapping[str, Any], state)
+    missing = [name for name in ("user_id", "thread_id", "message") if not isinstance(given.get(name), str)]
+    if missing:
+        problems = [Problem(name, "is missing") for name in missing]
+        raise InvalidRequest(f"The input needs {', '.join(missing)}.", problems=problems)
+    return Scope(state["user_id"], state["thread_id"])
+
+
+def options_of(state: State, config: MemoryConfig) -> RecallOptions:
+    """The request's memory options over the configured defaults; None counts as not said."""
+    said = {name: value for name, value in (state.get("memory") or {}).items() if value is not None}
+    unknown = sorted(set(said) - {item.name for item in fields(RecallOptions)})
+    if unknown:
+        problems = [Problem(f"memory.{name}", "is not a known field") for name in unknown]
+        raise InvalidRequest("The request is not valid: see memory.", problems=problems)
+    defaults: Json = {"window": config.window, "top_k": config.top_k, "score_threshold": config.score_threshold}
+    return RecallOptions(**{**defaults, **said})
+
+
+def turn_id_of(state: State) -> str:
+    """The turn's id. One that a checkpointer kept from an earlier turn is not this one's."""
+    given, accepted = state.get("turn_id"), state.get("accepted")
+    is_old = given == state.get("committed")
+    if accepted is not None and accepted["turn_id"] == given:
+        # Kept from a run that failed: with the same message, this run repeats it.
+        is_old = is_old or accepted["content"] != state["message"]
+    return str(uuid4()) if not given or is_old else given
+
+
+def message_of(state: State, turn_id: str, created_at: datetime, position: int = 0) -> Message:
+    """The user's message; `position` 0 where the store has not assigned one yet."""
+    return Message(
+        user_id=state["user_id"],
+        thread_id=state["thread_id"],
+        turn_id=turn_id,
+        role="user",
+        content=state["message"],
+        created_at=created_at,
+        metadata=state.get("metadata") or {},
+        position=position,
+    )
+
+
+def accepted_message(state: State) -> Message:
+    """The message as `load_window` stored it."""
+    accepted = state["accepted"] or {}
+    created_at = datetime.fromisoformat(accepted["created_at"])
+    return message_of(state, accepted["turn_id"], created_at, accepted["position"])
