@@ -45,6 +45,8 @@ PROBLEMS: Mapping[str, str] = {
     "extra_forbidden": "is not a known field",
     "missing": "is missing",
     "json_invalid": "is not valid JSON",
+    "string_pattern_mismatch": "must be 1-128 characters of [A-Za-z0-9._:@-]",
+    "string_too_short": "must not be empty",
 }
 
 

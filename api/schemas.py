@@ -49,7 +49,6 @@ Id = Annotated[
     Field(strict=True, pattern=f"^{ID_PATTERN}$", description="1-128 characters of [A-Za-z0-9._:@-]"),
     AfterValidator(check_id),
 ]
-Text = Annotated[str, Field(strict=True), AfterValidator(check_text)]
 Weight = Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)]
 Cosine = Annotated[StrictFloat, Field(ge=-1, le=1, allow_inf_nan=False)]
 
@@ -80,7 +79,9 @@ class AgentRequest(BaseModel):
 
     user_id: Id
     thread_id: Id
-    message: Annotated[Text, Field(min_length=1, max_length=MOST_MESSAGE_CHARACTERS)]
+    message: Annotated[
+        str, Field(strict=True, min_length=1, max_length=MOST_MESSAGE_CHARACTERS), AfterValidator(check_text)
+    ]
     turn_id: Id | None = Field(None, description="Yours, for retries: the same one again returns the stored result.")
     stream: StrictBool = Field(False, description="Answer as text/event-stream.")
     wait_for_memory: StrictBool = Field(False, description="Answer once the turn was learned from.")
