@@ -1,5 +1,6 @@
 """A turn: one exchange of a thread. The user's message opens it, the assistant's message commits it."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,6 +24,7 @@ UNFINISHED_RESULT: Mapping[str, Any] = {
 _NAMESPACE = UUID("6f1c7c0e-0d52-5b0a-9a3e-7d1f0a4b8c21")
 
 
+@functools.lru_cache(maxsize=4_096)
 def derived_id(user_id: str, turn_id: str, part: str) -> str:
     """The deterministic UUID of one part of a turn: uuid5(user_id, turn_id, part).
 
