@@ -11,7 +11,7 @@ from graph.context import Context, services_of
 from graph.state import Json, State
 from memory.decision import Proposal
 from memory.errors import RecollectError
-from memory.recall import RecallOptions
+from memory.recall import Recall, RecallOptions
 from memory.scope import Scope
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ async def tools(state: State, runtime: Runtime[Context]) -> Json:
     }
 
 
-async def _search(recall: Any, scope: Scope, options: RecallOptions, arguments: Mapping[str, Any]) -> str:
+async def _search(recall: Recall, scope: Scope, options: RecallOptions, arguments: Mapping[str, Any]) -> str:
     query = str(arguments.get("query") or "")[:MOST_CHARACTERS]
     if not query.strip():
         return "Not done: query is empty."
