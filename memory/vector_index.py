@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 from zlib import crc32
 
 from memory.scope import Scope
+from memory.times import to_ms
 from memory.turn import Message
 
 Kind = Literal["episode", "fact", "summary", "document"]
@@ -51,7 +52,7 @@ class Entry:
                 "role": self.role,
                 "name": self.name,
                 "message_id": self.message_id,
-                "created_at": round(self.created_at.timestamp() * 1000),
+                "created_at": to_ms(self.created_at),
             },
         }
 

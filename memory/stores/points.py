@@ -3,16 +3,14 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from memory.times import from_ms
 from memory.vector_index import Entry, Point, Vector
 
 DENSE, CONTEXT, BM25 = "dense", "context", "bm25"
 USER, THREAD, TURN, KIND = "metadata.user_id", "metadata.thread_id", "metadata.turn_id", "metadata.kind"
 INDEXED = (USER, THREAD, TURN, KIND)
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Item = TypeVar("Item")
 
@@ -27,7 +25,7 @@ def read_entry(point_id: str, payload: Mapping[str, Any]) -> Entry:
         turn_id=said["turn_id"],
         kind=said["kind"],
         content=payload["page_content"],
-        created_at=_EPOCH + timedelta(milliseconds=said["created_at"]),
+        created_at=from_ms(said["created_at"]),
         role=said["role"],
         name=said["name"],
         message_id=said["message_id"],
