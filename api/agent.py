@@ -33,7 +33,7 @@ STREAM_NOTE = (
         }
     },
 )
-async def run_agent(body: AgentRequest, turns: OpenTurns) -> JSONResponse | StreamingResponse:
+async def run_agent(body: AgentRequest, turns: OpenTurns, memory: OpenMemory) -> JSONResponse | StreamingResponse:
     """Start the turn; answer once it is stored, or stream it."""
     running = turns.start(
         TurnRequest(
@@ -47,10 +47,10 @@ async def run_agent(body: AgentRequest, turns: OpenTurns) -> JSONResponse | Stre
     )
     await running.acceptance()
     if body.stream:
-        return stream_turn(turns, running, wait_for_memory=body.wait_for_memory)
+        return stream_turn(memory, running, wait_for_memory=body.wait_for_memory)
     turn = await running.outcome()
     if body.wait_for_memory:
-        turn = await turns.update_of(turn)
+        turn = await memory.learned(turn)
     return JSONResponse(turn.as_json())
 
 

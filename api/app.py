@@ -40,9 +40,6 @@ def create_app(
         chosen = settings or current_settings()
         return [chosen.host, *chosen.allowed_hosts]
 
-    def names_and_visitor() -> list[str]:
-        return [*names(), visitor or ""]
-
     app = FastAPI(
         title="Recollect",
         redirect_slashes=False,
@@ -58,7 +55,7 @@ def create_app(
     app.add_middleware(BodyLimit, paths=guarded)
     app.add_middleware(HostGuard, names=names, paths=guarded)
     if visitor is not None:
-        app.add_middleware(HostGuard, names=names_and_visitor, paths=("/",))
+        app.add_middleware(HostGuard, names=lambda: [*names(), visitor], paths=("/",))
     return app
 
 

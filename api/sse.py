@@ -9,17 +9,17 @@ from fastapi.responses import StreamingResponse
 
 from api.errors import error_body
 from graph.running_turn import RunningTurn
-from graph.turns import Turns
 from memory.errors import RecollectError
+from memory.memory import Memory
 
 KEEP_ALIVE_SECONDS = 15.0
 KEEP_ALIVE = ": keep-alive\n\n"
 
 
-def stream_turn(turns: Turns, running: RunningTurn, *, wait_for_memory: bool) -> StreamingResponse:
+def stream_turn(memory: Memory, running: RunningTurn, *, wait_for_memory: bool) -> StreamingResponse:
     """The response of a turn that was accepted."""
     return StreamingResponse(
-        _events(turns, running, wait_for_memory=wait_for_memory),
+        _events(memory, running, wait_for_memory=wait_for_memory),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
@@ -30,7 +30,7 @@ def event(name: str, data: Any) -> str:
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"
 
 
-async def _events(turns: Turns, running: RunningTurn, *, wait_for_memory: bool) -> AsyncIterator[str]:
+async def _events(memory: Memory, running: RunningTurn, *, wait_for_memory: bool) -> AsyncIterator[str]:
     yield event("turn", {"turn_id": running.turn_id})
     try:
         async for piece in _pieces(running):
@@ -38,7 +38,7 @@ async def _events(turns: Turns, running: RunningTurn, *, wait_for_memory: bool) 
         turn = await running.outcome()
         yield event("message", turn.as_json())
         if wait_for_memory:
-            updated = await turns.update_of(turn)
+            updated = await memory.learned(turn)
             yield event("update", updated.as_json()["memory"]["update"])
         yield event("done", {})
     except RecollectError as error:

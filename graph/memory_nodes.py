@@ -40,7 +40,7 @@ async def load_window(state: State, runtime: Runtime[Context]) -> Json:
         if not options.enabled:
             return {"window": []}
         exchanges = await services.memory.recall.window(scope, options, before=before)
-        messages = [message.as_json() for exchange in exchanges for message in (exchange.user, exchange.assistant)]
+        messages = [message.as_json() for exchange in exchanges for message in exchange.messages]
         return {"window": messages}
 
     fetched = await _fetch("load_window", services, fetch, {"window": []})
@@ -109,7 +109,7 @@ async def update_memory(state: State, runtime: Runtime[Context]) -> Json:
     services = await services_of(runtime)
     memory = services.memory
     update = await memory.updater.wait_tried(
-        user_id=state["user_id"], turn_id=state.get("turn_id", ""), seconds=memory.config.memory_wait_seconds
+        user_id=state["user_id"], turn_id=state["committed"], seconds=memory.config.memory_wait_seconds
     )
     return {"update": update.as_json() if update is not None else state["update"]}
 

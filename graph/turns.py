@@ -47,16 +47,6 @@ class Turns:
         self._own(self._run(running), name=TURN)
         return running
 
-    async def update_of(self, turn: Turn) -> Turn:
-        """The turn with its update once that has ended, or as it is after `memory_wait_seconds`."""
-        message = turn.message
-        update = await self._memory.updater.wait_ended(
-            user_id=message.user_id,
-            turn_id=message.turn_id,
-            seconds=self._memory.config.memory_wait_seconds,
-        )
-        return Turn(message, turn.reply, turn.result, update or turn.update)
-
     async def drain(self, seconds: float) -> None:
         """Wait for running turns, then abort what is left: accepted turns without a reply are repeatable.
 

@@ -113,11 +113,7 @@ class MemoryAgent:
             message = await memory.accept(self._message(memory, chosen, user_message))
             result = {**UNFINISHED_RESULT, "model": "library"}
             turn = await memory.commit(message, reply=assistant_response, result=result, update=owed())
-        update = await memory.updater.wait_ended(
-            user_id=self._scope.user_id, turn_id=chosen, seconds=memory.config.memory_wait_seconds
-        )
-        shown = turn.as_json()
-        return {**shown, "memory": {**shown["memory"], "update": (update or owed()).as_json()}}
+        return (await memory.learned(turn)).as_json()
 
     async def update(self, user_message: str, assistant_response: str) -> dict[str, Any]:
         """Deprecated: call `update_facts_and_embeddings`."""
@@ -134,7 +130,7 @@ class MemoryAgent:
     async def _window(self) -> list[Message]:
         memory = await self._open()
         exchanges = await memory.recall.window(self._scope, RecallOptions(window=memory.config.window))
-        return [message for exchange in exchanges for message in (exchange.user, exchange.assistant)]
+        return [message for exchange in exchanges for message in exchange.messages]
 
     async def _newest_equal(self, memory: Memory, user_message: str, assistant_response: str) -> str | None:
         for exchange in await memory.documents.conversations.recent(self._scope, limit=1):

@@ -83,6 +83,13 @@ class Memory:
             self.updater.notify(message.user_id)
         return turn
 
+    async def learned(self, turn: Turn) -> Turn:
+        """The turn with its update once that has ended, or as it is after `memory_wait_seconds`."""
+        update = await self.updater.wait_ended(
+            user_id=turn.message.user_id, turn_id=turn.message.turn_id, seconds=self.config.memory_wait_seconds
+        )
+        return replace(turn, update=update or turn.update)
+
     async def turn(self, *, user_id: str, turn_id: str) -> Turn | None:
         """The turn as it is stored, or None."""
         return await self.documents.conversations.turn(user_id=user_id, turn_id=turn_id)

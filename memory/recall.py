@@ -32,9 +32,9 @@ class RecallOptions:
 
     enabled: bool = True
     scope: Literal["thread", "user"] = "thread"
-    window: int = 10
-    top_k: int = 5
-    score_threshold: float = 0.1
+    window: int = MemoryConfig.window
+    top_k: int = MemoryConfig.top_k
+    score_threshold: float = MemoryConfig.score_threshold
     recency_weight: float | None = None
     mmr_lambda: float | None = None
 

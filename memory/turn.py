@@ -82,6 +82,11 @@ class Exchange:
     user: Message
     assistant: Message
 
+    @property
+    def messages(self) -> tuple[Message, Message]:
+        """Both, in their order."""
+        return self.user, self.assistant
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:

@@ -5,7 +5,7 @@ All of it is plain values and pure functions; `memory/updater.py` does the work.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -87,10 +87,6 @@ class Update:
             "changes": [asdict(change) for change in self.changes],
             "refused": [asdict(refused) for refused in self.refused],
         }
-
-    def with_steps(self, steps: Mapping[StepName, Step]) -> "Update":
-        """The same update with these steps."""
-        return replace(self, steps=steps)
 
 
 def owed(*, proposals: tuple[Proposal, ...] = ()) -> Update:

@@ -64,7 +64,7 @@ async def index(tmp_path: Path) -> AsyncGenerator[VectorIndex]:
 
 async def finish_all(documents: Documents, count: int = COUNT, **how: str) -> list[Message]:
     exchanges = [await finish(documents, f"turn{number}", update=indexed(), **how) for number in range(count)]
-    return [message for exchange in exchanges for message in (exchange.user, exchange.assistant)]
+    return [message for exchange in exchanges for message in exchange.messages]
 
 
 async def all_ids(index: VectorIndex) -> list[str]:

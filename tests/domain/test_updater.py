@@ -149,7 +149,7 @@ async def test_a_back_off_ends_by_itself(documents: Documents) -> None:
 
 async def test_a_back_off_that_an_earlier_process_left_is_kept(documents: Documents) -> None:
     due_at = utc_now() + HOUR
-    waiting = owed().with_steps({"facts": Step(tries=1, due_at=due_at), "index": Step()})
+    waiting = replace(owed(), steps={"facts": Step(tries=1, due_at=due_at), "index": Step()})
     await finish(documents, "turn1", update=waiting)
     clock, facts, index = JumpingClock(), Scripted(), Scripted()
     async with updater(documents, clock=clock, facts=facts, index=index) as works:
@@ -252,9 +252,7 @@ async def test_a_late_owner_is_fenced_out(documents: Documents, caplog: pytest.L
         assert taken is not None
         (turn,) = await documents.updates.pending("ada", limit=9)
         assert turn.update is not None
-        theirs = replace(turn.update, model="rival").with_steps(
-            {"facts": Step(status="done"), "index": Step(status="done")}
-        )
+        theirs = replace(turn.update, model="rival", steps={"facts": Step(status="done"), "index": Step(status="done")})
         assert await documents.updates.record(turn, theirs, generation=taken.generation)
         facts.gate.set()
         await eventually(lambda: any(getattr(record, "action", "") == "fenced" for record in caplog.records))

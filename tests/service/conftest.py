@@ -7,6 +7,7 @@ import pytest
 
 from tests.fakes.openai_server import FakeOpenAI
 from tests.service.running import Service, model_settings, service
+from tests.service.scripts import learning
 
 
 @pytest.fixture
@@ -45,3 +46,12 @@ def model(scripted_model: FakeOpenAI) -> Iterator[FakeOpenAI]:
     scripted_model.recover()
     scripted_model.on_chat = scripted_model.on_embeddings = None
     scripted_model.piece_seconds = scripted_model.chat_seconds = 0.0
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeOpenAI]:
+    """A model server of the test's own, for services that it starts itself. It learns "my KEY is VALUE"."""
+    with FakeOpenAI() as made:
+        made.on_chat = learning
+        yield made
+        made.recover()

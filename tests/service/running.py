@@ -64,17 +64,7 @@ class Service:
     def wait_until_up(self) -> None:
         """Wait until `/health` answers; fail with the log where the process ends or takes too long."""
         assert self.process is not None
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                raise AssertionError(f"the service ended with {self.process.returncode}:\n{self.log}")
-            try:
-                self.http.get("/health")
-            except httpx.TransportError:
-                time.sleep(0.02)
-            else:
-                return
-        raise AssertionError(f"the service did not come up:\n{self.log}")
+        wait_until_up(self.process, lambda: self.http.get("/health"), log=lambda: self.log, seconds=START_SECONDS)
 
     @property
     def log(self) -> str:
@@ -143,6 +133,23 @@ def service(folder: Path, **settings: str) -> Generator[Service]:
 def model_settings(url: str, **more: str) -> dict[str, str]:
     """The settings that point a service at a FakeOpenAI."""
     return {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "test-key", "CHAT_MODEL": "fake-chat", **more}
+
+
+def wait_until_up(
+    process: "subprocess.Popen[bytes]", ask: Callable[[], object], *, log: Callable[[], str], seconds: float
+) -> None:
+    """Wait until `ask` finds a server; fail with the log where the process ends or takes too long."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise AssertionError(f"the process ended with {process.returncode}:\n{log()}")
+        try:
+            ask()
+        except httpx.TransportError:
+            time.sleep(0.02)
+        else:
+            return
+    raise AssertionError(f"the process did not come up:\n{log()}")
 
 
 def until(condition: Callable[[], bool], seconds: float = 20) -> None:

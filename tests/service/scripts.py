@@ -2,8 +2,6 @@
 
 import json
 import re
-import time
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -48,14 +46,6 @@ def learning(body: Body) -> Answer | None:
 def prompt(body: Body) -> list[str]:
     """The texts of a chat request behind its system message."""
     return [str(message["content"]) for message in body["messages"] if message["role"] != "system"]
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 20) -> None:
-    """Wait until the condition holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.01)
 
 
 def post(running: Service, message: str, *, user: str = "ada", thread: str = "t1", **fields: Any) -> httpx.Response:

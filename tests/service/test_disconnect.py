@@ -4,8 +4,8 @@ import httpx
 import pytest
 
 from tests.fakes.openai_server import FakeOpenAI
-from tests.service.running import Service
-from tests.service.scripts import eventually, facts, hits, learning, message_of, texts
+from tests.service.running import Service, until
+from tests.service.scripts import facts, hits, learning, message_of, texts
 
 REPLY = " ".join(f"word{number}" for number in range(30))
 
@@ -17,7 +17,7 @@ def finished(running: Service, turn_id: str, user: str) -> bool:
 
 def check_whole(running: Service, model: FakeOpenAI, user: str, message: str) -> None:
     """The turn "gone" is stored, learned from and findable, at one call each."""
-    eventually(lambda: finished(running, "gone", user))
+    until(lambda: finished(running, "gone", user))
     turn = running.settled("gone", user=user)
     assert turn["reply"] == REPLY
     assert turn["memory"]["update"]["status"] == "done"
@@ -60,7 +60,7 @@ def test_a_client_that_leaves_while_the_model_thinks_loses_nothing(
     body = {"user_id": user, "thread_id": "t1", "message": said, "turn_id": "gone", "stream": stream}
     with httpx.Client(base_url=served.url, timeout=0.5) as client, pytest.raises(httpx.ReadTimeout):
         client.post("/api/agent", json=body)
-    eventually(lambda: len(model.chats) == 1)
+    until(lambda: len(model.chats) == 1)
     assert not finished(served, "gone", user)
     model.release()
     check_whole(served, model, user, said)
@@ -75,6 +75,6 @@ def test_a_waiting_turn_whose_client_left_still_runs(served: Service, model: Fak
             with pytest.raises(httpx.ReadTimeout):
                 client.post("/api/agent", json=body)
     model.release()
-    eventually(lambda: all(finished(served, f"n{number}", user) for number in range(3)))
+    until(lambda: all(finished(served, f"n{number}", user) for number in range(3)))
     said = [content for role, content in texts(served, user=user) if role == "user"]
     assert said == ["Number 0.", "Number 1.", "Number 2."]

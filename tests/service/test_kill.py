@@ -1,7 +1,6 @@
 """kill -9 at several moments of a turn, and what the next start makes of it."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +9,11 @@ import pytest
 
 from tests.fakes.openai_answers import Answer, Body, extraction_tool
 from tests.fakes.openai_server import FakeOpenAI
-from tests.service.running import Service, model_settings, service
-from tests.service.scripts import eventually, facts, hits, learning, message_of, post, posting, prompt, texts
+from tests.service.running import Service, model_settings, service, until
+from tests.service.scripts import facts, hits, learning, message_of, post, posting, prompt, texts
 from tests.service.stored import stored_messages, stored_points
 
 MARKER = "zanzibar"
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as made:
-        made.on_chat = learning
-        yield made
-        made.recover()
 
 
 def assert_points_are_once(running: Service, *threads: str) -> None:
@@ -61,7 +52,7 @@ def test_a_kill_before_the_reply_leaves_an_unfinished_repeatable_turn(tmp_path: 
         running.settled(first["turn_id"])
         fake.hang()
         lost = posting(running, f"my city is {MARKER}", turn_id="lost")
-        eventually(lambda: len(fake.chats) == 2)
+        until(lambda: len(fake.chats) == 2)
         running.kill()
         with pytest.raises(httpx.TransportError):
             lost.result(10)
@@ -100,7 +91,7 @@ def test_a_kill_while_extraction_hangs_is_learned_from_once_after_the_restart(tm
     with service(tmp_path, **model_settings(fake.url)) as running:
         fake.on_chat = reply_then_hang
         turn = running.turn(f"my city is {MARKER} and my dog is Rex", turn_id="turn1")
-        eventually(lambda: len(fake.extractions) == 1)
+        until(lambda: len(fake.extractions) == 1)
         running.kill()
         fake.on_chat = learning
         fake.release()
@@ -145,7 +136,7 @@ def test_a_refused_repeat_after_a_kill_changes_nothing(tmp_path: Path, fake: Fak
     with service(tmp_path, **model_settings(fake.url)) as running:
         fake.hang()
         lost = posting(running, "Hello.", turn_id="lost")
-        eventually(lambda: len(fake.chats) == 1)
+        until(lambda: len(fake.chats) == 1)
         running.kill()
         with pytest.raises(httpx.TransportError):
             lost.result(10)

@@ -11,8 +11,8 @@ import pytest
 
 from tests.fakes.openai_answers import extraction_tool
 from tests.fakes.openai_server import FakeOpenAI
-from tests.service.running import Service
-from tests.service.scripts import events, eventually, learning, message_of, post, posting, prompt, texts
+from tests.service.running import Service, until
+from tests.service.scripts import events, learning, message_of, post, posting, prompt, texts
 
 TURNS = 50
 
@@ -58,7 +58,7 @@ async def test_fifty_turns_at_once_are_stored_one_after_another(served: Service,
 def test_turns_are_stored_in_the_order_in_which_they_arrived(served: Service, model: FakeOpenAI, user: str) -> None:
     model.hang()
     first = posting(served, "First.", user=user)
-    eventually(lambda: len(model.chats) == 1)
+    until(lambda: len(model.chats) == 1)
     connections = [socket.create_connection(("127.0.0.1", served.port), timeout=60) for _ in range(TURNS)]
     for connection in connections:  # Accepted beforehand: of new connections nobody knows the order.
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -84,7 +84,7 @@ def test_different_threads_run_side_by_side(served: Service, model: FakeOpenAI, 
     model.hang()
     answers = [posting(served, "Hello.", user=user, thread=f"t{number}") for number in range(8)]
     answers += [posting(served, "Hello.", user=f"{user}-{number}") for number in range(8)]
-    eventually(lambda: len(model.chats) == 16)
+    until(lambda: len(model.chats) == 16)
     model.release()
     assert [answer.result(60).status_code for answer in answers] == [200] * 16
 
@@ -94,7 +94,7 @@ def test_a_repeat_of_a_finished_turn_is_answered_at_once(served: Service, model:
     first = served.turn("my pet is cat", user=user, turn_id="one", wait_for_memory=True)
     model.hang()
     busy = posting(served, "Busy.", user=user)
-    eventually(lambda: len(model.chats) == 2)
+    until(lambda: len(model.chats) == 2)
     again = served.turn("my pet is cat", user=user, turn_id="one")
     assert again == first
     streamed = events(post(served, "my pet is cat", user=user, turn_id="one", stream=True).text)
@@ -113,7 +113,7 @@ def test_the_same_turn_at_once_plain_and_streaming_is_one_turn(served: Service, 
     model.hang()
     plain = [posting(served, said, user=user, turn_id="one") for _ in range(4)]
     streams = [posting(served, said, user=user, turn_id="one", stream=True) for _ in range(4)]
-    eventually(lambda: len(model.chats) == 1)
+    until(lambda: len(model.chats) == 1)
     # Some may come before and some after the reply: both are repeats.
     model.release()
     shown = [answer.result(60) for answer in plain]
@@ -135,7 +135,7 @@ def test_the_same_turn_at_once_plain_and_streaming_is_one_turn(served: Service, 
 def test_a_repeat_with_another_thread_or_message_is_refused(served: Service, model: FakeOpenAI, user: str) -> None:
     model.hang()
     running = posting(served, "Hello.", user=user, turn_id="one")
-    eventually(lambda: len(model.chats) == 1)
+    until(lambda: len(model.chats) == 1)
     for wanted in ("running", "finished"):
         for thread, message in (("t2", "Hello."), ("t1", "Good bye.")):
             refused = post(served, message, user=user, thread=thread, turn_id="one")
@@ -153,7 +153,7 @@ def test_repeats_of_a_failing_turn_share_its_error_and_can_be_sent_again(
     model.fail(400, times=-1, path="chat")
     model.hang()
     answers = [posting(served, said, user=user, turn_id="one") for _ in range(3)]
-    eventually(lambda: len(model.chats) >= 1)
+    until(lambda: len(model.chats) >= 1)
     model.release()
     for answer in (waiting.result(60) for waiting in answers):
         assert (answer.status_code, answer.json()["error"]["code"]) == (502, "model_unavailable")

@@ -1,24 +1,16 @@
 """What a start finds amiss with the index is mended from the documents."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.openai_server import FakeOpenAI
-from tests.service.running import Service, model_settings, service
-from tests.service.scripts import eventually, facts, hits, post, texts
+from tests.service.running import Service, model_settings, service, until
+from tests.service.scripts import facts, hits, post, texts
 from tests.service.stored import stored_messages, stored_points
 
 SAID = ("The parrot eats mangoes.", "My bicycle is blue.", "We sail on Sundays.")
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as made:
-        yield made
-        made.recover()
 
 
 @pytest.fixture
@@ -37,8 +29,8 @@ def finds(running: Service, text: str, content: str) -> bool:
 
 def check_healed(folder: Path) -> None:
     with Service(folder) as running:
-        eventually(lambda: finds(running, "parrot mangoes", SAID[0]))
-        eventually(lambda: finds(running, "blue bicycle", SAID[1]))
+        until(lambda: finds(running, "parrot mangoes", SAID[0]))
+        until(lambda: finds(running, "blue bicycle", SAID[1]))
         assert "action=index_repaired added=6 removed=0" in running.log
         assert running.http.get("/health/ready").status_code == 200
         assert [content for role, content in texts(running) if role == "user"] == list(SAID)
@@ -86,11 +78,11 @@ def test_facts_and_messages_are_there_after_a_restart(tmp_path: Path) -> None:
 def test_another_embedder_searches_a_collection_of_its_own(stopped: Service, fake: FakeOpenAI) -> None:
     settings = model_settings(fake.url, EMBEDDING_MODEL="fake-embed")
     with service(stopped.folder, **settings) as running:
-        eventually(lambda: finds(running, "parrot eats mangoes", SAID[0]))
+        until(lambda: finds(running, "parrot eats mangoes", SAID[0]))
         embedded = {text for body in fake.embeddings for text in body["input"]}
         assert set(SAID) <= embedded, "indexed anew from the documents"
         assert "action=index_repaired added=6" in running.log
-        eventually(lambda: "action=other_collections" in running.log)
+        until(lambda: "action=other_collections" in running.log)
         report = next(line for line in running.log.splitlines() if "action=other_collections" in line)
         assert "lexical" in report
         fake.fail(503, times=-1, path="embeddings")
@@ -101,7 +93,7 @@ def test_another_embedder_searches_a_collection_of_its_own(stopped: Service, fak
     kept = stored_points(stopped.data_dir)
     assert {message.id for message in stored_messages(stopped.data_dir)} == set(kept), "the old one is as it was"
     with Service(stopped.folder) as running:  # And back again: what came meanwhile is added.
-        eventually(lambda: finds(running, "parrot eats mangoes", SAID[0]))
+        until(lambda: finds(running, "parrot eats mangoes", SAID[0]))
 
 
 def test_an_embedder_that_is_down_at_the_start_is_caught_up_with(stopped: Service, fake: FakeOpenAI) -> None:

@@ -2,7 +2,6 @@
 
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -10,20 +9,12 @@ import pytest
 
 from tests.fakes.openai_answers import Answer, Body, extraction_tool
 from tests.fakes.openai_server import FakeOpenAI
-from tests.service.running import Service, model_settings, service
-from tests.service.scripts import events, eventually, facts, learning, posting, texts
+from tests.service.running import Service, model_settings, service, until
+from tests.service.scripts import events, facts, learning, posting, texts
 from tests.service.stored import stored_turn
 
 SLACK_SECONDS = 10
 """What a loaded machine may add to a stop."""
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as made:
-        made.on_chat = learning
-        yield made
-        made.recover()
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -33,10 +24,10 @@ def test_a_turn_in_flight_is_finished_acknowledged_and_learned_from(
     with service(tmp_path, **model_settings(fake.url, SHUTDOWN_SECONDS="30")) as running:
         fake.hang()
         asked = posting(running, "my pet is cat", turn_id="one", stream=stream)
-        eventually(lambda: len(fake.chats) == 1)
+        until(lambda: len(fake.chats) == 1)
         assert running.process is not None
         running.process.send_signal(signal.SIGTERM)
-        eventually(lambda: _refuses(running))
+        until(lambda: _refuses(running))
         fake.release()
         answer = asked.result(60)
         assert answer.status_code == 200
@@ -63,7 +54,7 @@ def test_a_hanging_model_does_not_hold_the_stop_and_the_turn_is_repeatable(tmp_p
     with service(tmp_path, **model_settings(fake.url, SHUTDOWN_SECONDS="1")) as running:
         fake.hang()
         asked = posting(running, "my pet is cat", turn_id="one")
-        eventually(lambda: len(fake.chats) == 1)
+        until(lambda: len(fake.chats) == 1)
         begun = time.monotonic()
         assert running.stop() == 0
         assert time.monotonic() - begun < 1 + SLACK_SECONDS
@@ -91,7 +82,7 @@ def test_a_hanging_extraction_does_not_hold_the_stop_and_is_made_up_for(tmp_path
     fake.on_chat = reply_then_hang
     with service(tmp_path, **model_settings(fake.url, SHUTDOWN_SECONDS="1")) as running:
         running.turn("my pet is cat", turn_id="one")
-        eventually(lambda: len(fake.extractions) == 1)
+        until(lambda: len(fake.extractions) == 1)
         begun = time.monotonic()
         assert running.stop() == 0
         assert time.monotonic() - begun < 1 + SLACK_SECONDS
@@ -106,10 +97,10 @@ def test_a_second_signal_changes_nothing(tmp_path: Path, fake: FakeOpenAI) -> No
     with service(tmp_path, **model_settings(fake.url, SHUTDOWN_SECONDS="30")) as running:
         fake.hang()
         asked = posting(running, "my pet is cat", turn_id="one")
-        eventually(lambda: len(fake.chats) == 1)
+        until(lambda: len(fake.chats) == 1)
         assert running.process is not None
         running.process.send_signal(signal.SIGTERM)
-        eventually(lambda: _refuses(running))
+        until(lambda: _refuses(running))
         running.process.send_signal(signal.SIGTERM)
         fake.release()
         assert asked.result(60).json()["reply"] == "All right."
@@ -138,7 +129,7 @@ def test_updates_that_wait_for_an_outage_do_not_hold_the_stop(tmp_path: Path, fa
     with service(tmp_path, **model_settings(fake.url, SHUTDOWN_SECONDS="60")) as running:
         for number in range(3):
             running.turn("my pet is cat", turn_id=f"turn{number}")
-        eventually(lambda: "action=step_failed" in running.log)
+        until(lambda: "action=step_failed" in running.log)
         begun = time.monotonic()
         assert running.stop() == 0
         assert time.monotonic() - begun < SLACK_SECONDS

@@ -5,27 +5,20 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.openai_answers import extraction_tool
 from tests.fakes.openai_server import FakeOpenAI
-from tests.service.running import PROJECT, Service, model_settings, service
-from tests.service.scripts import eventually, learning, posting, texts
+from tests.service.running import PROJECT, Service, model_settings, service, until
+from tests.service.scripts import learning, posting, texts
 from tests.service.stopped_start import stopped_start
 
 NOWHERE = "http://127.0.0.1:1"
 SECRET = "sk-very-secret-hunter2"
 HEAVY = ("qdrant_client", "qdrant_edge", "pymongo", "openai", "langchain_openai", "fastembed", "onnxruntime")
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as made:
-        yield made
-        made.recover()
 
 
 def test_an_offline_start_says_so_and_is_quick(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
@@ -195,7 +188,7 @@ def test_without_the_index_the_reply_is_normal_and_the_step_stays_pending(tmp_pa
             assert update["status"] == "pending"
             return [change["key"] for change in update["changes"]] == ["pet"]
 
-        eventually(learned)
+        until(learned)
         assert len(texts(running)) == 4
         assert running.stop() == 0
         assert not any(word in running.log for word in ("Which pet?", "my pet is cat"))

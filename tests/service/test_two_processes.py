@@ -14,8 +14,8 @@ from pymongo.database import Database
 from memory.turn import derived_id
 from tests.fakes.openai_answers import Answer, Body, extraction_tool
 from tests.fakes.openai_server import FakeOpenAI
-from tests.service.running import Service, model_settings, service
-from tests.service.scripts import eventually, facts, hits, learning, message_of, post, posting, prompt, texts
+from tests.service.running import Service, model_settings, service, until
+from tests.service.scripts import facts, hits, learning, message_of, post, posting, prompt, texts
 
 Document = dict[str, Any]
 FIELDS = {
@@ -92,7 +92,7 @@ def test_a_killed_service_on_mongodb_finds_its_turn_its_update_and_its_facts(
         fake.hang()
         chats = len(fake.chats)
         lost = posting(running, "my dog is Rex", user=user, turn_id="two")
-        eventually(lambda: len(fake.chats) == chats + 1)
+        until(lambda: len(fake.chats) == chats + 1)
         running.kill()
         with pytest.raises(httpx.TransportError):
             lost.result(10)
@@ -138,21 +138,21 @@ def test_turns_of_one_thread_run_in_their_order_of_arrival_across_processes(
     def in_line() -> int:
         return sum(len(thread["tickets"]) for thread in database["threads"].find())
 
-    eventually(lambda: in_line() == 0)
+    until(lambda: in_line() == 0)
     fake.hang()
     answers = list[Any]()
     for number in range(10):
         running = pair[number % 3 % 2]
         answers.append(posting(running, f"Number {number}.", user=user, memory={"window": 50}))
-        eventually(lambda number=number: in_line() == number + 1)
-    eventually(lambda: len(fake.chats) == 1)
+        until(lambda number=number: in_line() == number + 1)
+    until(lambda: len(fake.chats) == 1)
     fake.release()
     assert [answer.result(60).status_code for answer in answers] == [200] * 10
     stored = [content for _, content in texts(pair[0], user=user)]
     assert stored[::2] == [f"Number {number}." for number in range(10)]
     assert [prompt(body) for body in fake.chats] == [stored[: 2 * place + 1] for place in range(10)]
     assert texts(pair[1], user=user) == texts(pair[0], user=user)
-    eventually(lambda: in_line() == 0)
+    until(lambda: in_line() == 0)
 
 
 def test_a_turn_sent_to_both_at_once_is_stored_and_learned_once(
@@ -211,9 +211,9 @@ def test_when_a_process_dies_the_other_goes_on_after_the_lease(
     with service(tmp_path, **settings) as dying:
         fake.on_chat = reply_then_hang
         assert dying.turn(f"my pet is cat, says {user}", user=user, turn_id="one")["reply"]
-        eventually(lambda: len(fake.extractions) == 1)  # It holds the claim …
+        until(lambda: len(fake.extractions) == 1)  # It holds the claim …
         held = posting(dying, "It holds the thread.", user=user, turn_id="two")
-        eventually(lambda: len(fake.chats) == 2)  # … and the thread.
+        until(lambda: len(fake.chats) == 2)  # … and the thread.
         dying.kill()
         with pytest.raises(httpx.TransportError):
             held.result(10)

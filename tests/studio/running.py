@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sysconfig
-import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import httpx
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
-from tests.service.running import PROJECT, free_port
+from tests.service.running import PROJECT, free_port, wait_until_up
 
 START_SECONDS = 60.0
 COMMAND = ["dev", "--no-browser", "--no-reload"]
@@ -94,7 +93,7 @@ def studio(folder: Path, **settings: str) -> Generator[Studio]:
     with httpx.Client(base_url=url, timeout=30) as http, get_sync_client(url=url) as client:
         running = Studio(log_file, http, client)
         try:
-            _wait_until_up(running, process)
+            wait_until_up(process, lambda: http.get("/ok"), log=lambda: running.log, seconds=START_SECONDS)
             yield running
         finally:
             process.terminate()
@@ -103,17 +102,3 @@ def studio(folder: Path, **settings: str) -> Generator[Studio]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait(10)
-
-
-def _wait_until_up(running: Studio, process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise AssertionError(f"langgraph dev ended with {process.returncode}:\n{running.log}")
-        try:
-            running.http.get("/ok")
-        except httpx.TransportError:
-            time.sleep(0.05)
-        else:
-            return
-    raise AssertionError(f"langgraph dev did not come up:\n{running.log}")

@@ -137,7 +137,7 @@ class SqliteConversations:
         after = 0
         while rows := await self._database.read(sql, {"user": user_id, "after": after, "limit": _BATCH_TURNS}):
             exchanges = map(to_exchange, rows)
-            yield [message for exchange in exchanges for message in (exchange.user, exchange.assistant)]
+            yield [message for exchange in exchanges for message in exchange.messages]
             after = rows[-1][-1]
 
     async def count_indexed_messages(self) -> int:
