@@ -17,6 +17,7 @@ from memory.providers.presets import preset
 _DEFAULT = MemoryConfig()
 
 Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
+Days = Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)]
 Tokens = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
@@ -55,7 +56,10 @@ class Settings(BaseSettings):
     openai_api_key: SecretStr | None = Field(None, description="Key for OpenAI or the server at OPENAI_BASE_URL.")
     openai_base_url: str | None = Field(None, description="An OpenAI-compatible server's address, ending in /v1.")
     chat_model: str | None = Field(None, description="Model that answers.")
-    extraction_model: str | None = Field(None, description="Model that extracts facts; unset: CHAT_MODEL.")
+    extraction_model: str | None = Field(
+        None,
+        description="Models that extract facts, separated by commas, in order of preference; unset: CHAT_MODEL.",
+    )
     embedding_model: str | None = Field(
         None, description="Model that embeds; `lexical` is built in, `fastembed:NAME` runs locally (extra `local`)."
     )
@@ -103,7 +107,62 @@ class Settings(BaseSettings):
         _DEFAULT.recall_timeout_seconds, description="Longest wait for each part of memory before a reply goes without."
     )
 
-    # How it waits and learns.
+    # What it learns.
+    extraction_prompt_file: Path | None = Field(None, description="File that replaces the extraction's instructions.")
+    extraction_schema_file: Path | None = Field(
+        None, description="JSON schema whose properties are the only keys that are learned."
+    )
+    duplicate_similarity: float = Field(
+        _DEFAULT.duplicate_similarity,
+        ge=-1,
+        le=1,
+        description="Known facts at least so similar to a message, or a sentence of it, are shown to the extraction.",
+    )
+    learn_every: int = Field(
+        _DEFAULT.learn_every, ge=1, le=50, description="Turns of a thread that are learned from in one call."
+    )
+    learn_idle_seconds: float = Field(
+        _DEFAULT.learn_idle_seconds,
+        ge=0,
+        le=86_400,
+        allow_inf_nan=False,
+        description="With LEARN_EVERY: learn what waits after so long without a turn; 0: no idle trigger.",
+    )
+    review: Literal["off", "sensitive", "all"] = Field(
+        _DEFAULT.review, description="Which learned facts wait for a person's approval."
+    )
+    sensitive_tags: str = Field(
+        ",".join(_DEFAULT.sensitive_tags),
+        description="Tags of facts that REVIEW=sensitive holds back, separated by commas.",
+    )
+    summary_every: int = Field(
+        _DEFAULT.summary_every,
+        ge=0,
+        le=1000,
+        description="Turns that leave the window before the thread's summary takes them in; 0: no summaries.",
+    )
+    summary_tokens: Annotated[int, Field(ge=50, le=10_000)] = Field(
+        _DEFAULT.summary_tokens, description="Token budget of a summary."
+    )
+    archive_tokens: int = Field(
+        _DEFAULT.archive_tokens, ge=0, description="Tokens after which a thread is archived; 0: never by itself."
+    )
+
+    # What it keeps.
+    fact_retention_days: Days = Field(
+        _DEFAULT.fact_retention_days, description="Facts not confirmed for so long are removed; 0: kept."
+    )
+    episode_retention_days: Days = Field(
+        _DEFAULT.episode_retention_days, description="Turns older than this are removed; 0: kept."
+    )
+    max_facts_per_user: int = Field(
+        _DEFAULT.max_facts_per_user, ge=0, description="Most facts of a user; the least important go. 0: no limit."
+    )
+    max_episodes_per_user: int = Field(
+        _DEFAULT.max_episodes_per_user, ge=0, description="Most messages of a user; the oldest go. 0: no limit."
+    )
+
+    # How it waits.
     memory_wait_seconds: Seconds = Field(
         _DEFAULT.memory_wait_seconds, description="Longest wait of `wait_for_memory` before it says pending."
     )
@@ -117,15 +176,13 @@ class Settings(BaseSettings):
         _DEFAULT.update_concurrency, ge=1, le=1000, description="Update steps of one kind that run at the same time."
     )
     sweep_seconds: Seconds = Field(
-        _DEFAULT.sweep_seconds, description="How often to look for updates that another process left."
+        _DEFAULT.sweep_seconds, description="How often to look for what another process left, and for what is past its bounds."
     )
 
     @field_validator("allowed_hosts", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        return tuple(part.strip().lower() for part in value.split(",") if part.strip())
+        return _parts(value) if isinstance(value, str) else value
 
     def memory(self) -> MemoryConfig:
         """What the memory is told.
@@ -134,7 +191,8 @@ class Settings(BaseSettings):
             ConfigurationError: PROVIDER is unknown.
         """
         own = {name: getattr(self, name) for name in MemoryConfig.names() if name in type(self).model_fields}
-        plain = {name: _plain(value) for name, value in own.items()}
+        plain: dict[str, Any] = {name: _plain(value) for name, value in own.items()}
+        plain["sensitive_tags"] = _parts(self.sensitive_tags)
         return MemoryConfig(
             **plain,
             api_key=_plain(self._provider_key()),
@@ -150,6 +208,10 @@ class Settings(BaseSettings):
             return self.openai_api_key
         key: SecretStr | None = getattr(self, variable.lower())
         return key
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip().lower() for part in text.split(",") if part.strip())
 
 
 def _plain(value: Any) -> Any:

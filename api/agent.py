@@ -1,16 +1,13 @@
-"""`POST /api/agent` and `GET /api/turns/{turn_id}`."""
+"""`POST /api/agent`."""
 
-from typing import Annotated, Any
-
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from api.answers import EXAMPLE_TURN, TurnAnswer
-from api.schemas import AgentRequest, Id
+from api.schemas import AgentRequest
 from api.sse import stream_turn
 from api.state import OpenMemory, OpenTurns
 from graph.running_turn import TurnRequest
-from memory.errors import NotFound
 from memory.scope import Scope
 
 router = APIRouter(tags=["agent"])
@@ -52,18 +49,3 @@ async def run_agent(body: AgentRequest, turns: OpenTurns, memory: OpenMemory) ->
     if body.wait_for_memory:
         turn = await memory.learned(turn)
     return JSONResponse(turn.as_json())
-
-
-@router.get(
-    "/api/turns/{turn_id}",
-    response_model=None,
-    summary="A turn with what it recalled and its update as it is now",
-    responses={200: {"model": TurnAnswer, "content": {"application/json": {"example": EXAMPLE_TURN}}}},
-)
-async def get_turn(turn_id: Id, user_id: Annotated[Id, Query()], memory: OpenMemory) -> JSONResponse:
-    """The stored turn; an unfinished one says so."""
-    turn = await memory.turn(user_id=user_id, turn_id=turn_id)
-    if turn is None:
-        raise NotFound("There is no such turn of this user.")
-    shown: dict[str, Any] = turn.as_json()
-    return JSONResponse(shown)

@@ -45,6 +45,21 @@ class RefusedAnswer(BaseModel):
     reason: str
 
 
+class LeftAnswer(BaseModel):
+    """A fact that an undo left as it is, and why."""
+
+    fact_id: str
+    key: str | None
+    reason: str
+
+
+class UndoneAnswer(BaseModel):
+    """When what a turn taught was taken back, and what was left."""
+
+    at: str
+    left: list[LeftAnswer]
+
+
 class UpdateAnswer(BaseModel):
     """What became of learning from the turn; `model` is the one that extracted."""
 
@@ -53,6 +68,7 @@ class UpdateAnswer(BaseModel):
     model: str | None
     changes: list[ChangeAnswer]
     refused: list[RefusedAnswer]
+    undone: UndoneAnswer | None = Field(None, description="Only where what it taught was taken back.")
 
 
 class MemoryAnswer(BaseModel):
@@ -114,8 +130,49 @@ class MessagesAnswer(BaseModel):
     next_cursor: str | None
 
 
+class ThreadAnswer(BaseModel):
+    """One thread of a list. `turns` are finished ones; `archived` ends with the next message."""
+
+    thread_id: str
+    title: str | None
+    last_activity_at: str
+    turns: int
+    messages: int
+    archived: bool
+
+
+class ThreadsAnswer(BaseModel):
+    """A page of a user's threads, those last written to first."""
+
+    items: list[ThreadAnswer]
+    next_cursor: str | None
+
+
+class WholeThreadAnswer(ThreadAnswer):
+    """One thread with its summary; `summary_status` is "pending" while its archive's summary is to come."""
+
+    summary: str | None
+    summary_by: Literal["model", "extract", "person"] | None
+    summary_status: Literal["pending", "done"] | None
+    archived_at: str | None
+
+
+class SummaryAnswer(BaseModel):
+    """A thread's summary and who wrote it."""
+
+    summary: str | None
+    summary_by: Literal["model", "extract", "person"] | None
+
+
+class SearchAnswer(BaseModel):
+    """What a search found, best first, and how many milliseconds it took."""
+
+    hits: list[HitAnswer]
+    took_ms: float
+
+
 class FactAnswer(BaseModel):
-    """One fact."""
+    """One fact. `status` "ended" was superseded or deleted, "forgotten" is a tombstone without text."""
 
     id: str
     key: str | None
@@ -135,14 +192,63 @@ class FactAnswer(BaseModel):
     valid_from: str
     valid_to: str | None
     replaces: str | None
+    status: Literal["active", "ended", "proposed", "rejected", "undone", "forgotten"]
+    proposes: Literal["add", "update", "delete", "keep"] | None = Field(description="What its approval does.")
 
 
 class FactsAnswer(BaseModel):
-    """A page of living facts, and the whole user-fact dict."""
+    """A page of facts, and the whole user-fact dict."""
 
     items: list[FactAnswer]
     facts: dict[str, str]
     next_cursor: str | None
+
+
+class EndedAnswer(BaseModel):
+    """What ended a version of a fact: a turn, a person's act, a review or an undo."""
+
+    by: Literal["turn", "person", "review", "undo"]
+    at: str
+    turn_id: str | None
+    reason: str | None
+
+
+class VersionAnswer(FactAnswer):
+    """One version of a fact, and what ended it."""
+
+    ended: EndedAnswer | None
+
+
+class HistoryAnswer(BaseModel):
+    """All versions of what a fact says, oldest first."""
+
+    items: list[VersionAnswer]
+    next_cursor: None
+
+
+class UndoAnswer(BaseModel):
+    """What was taken back, as changes from before the undo to after it, and what was left."""
+
+    turn_id: str
+    undone: list[ChangeAnswer]
+    left: list[LeftAnswer]
+
+
+class LearnAnswer(BaseModel):
+    """The turn's update after it was learned from again."""
+
+    turn_id: str
+    update: UpdateAnswer
+
+
+class RehearsalAnswer(BaseModel):
+    """What learning again would change and refuse; nothing was stored."""
+
+    turn_id: str
+    model: str
+    changes: list[ChangeAnswer]
+    refused: list[RefusedAnswer]
+    dry_run: Literal[True]
 
 
 class HealthAnswer(BaseModel):
@@ -173,7 +279,7 @@ class ErrorContent(BaseModel):
 
     code: str
     message: str
-    details: list[ErrorDetail] | None
+    details: list[ErrorDetail] | list[LeftAnswer] | None
     turn_id: str | None
 
 

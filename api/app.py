@@ -6,15 +6,25 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import agent, errors, facts, health, openapi, threads
+from api import admin, agent, errors, facts, health, metrics, openapi, search, threads, turns
 from api.guard import BodyLimit, HostGuard
 from api.version import VERSION
 from graph.resources import Services, SharedServices, shared
 from graph.turns import Turns
+from memory.reindexing import Reindexer
 from settings import Settings, current_settings
 
-ROUTERS = (agent.router, threads.router, facts.router, health.router)
-OWN_PATHS = ("/api", "/health")
+ROUTERS = (
+    agent.router,
+    turns.router,
+    threads.router,
+    facts.router,
+    health.router,
+    search.router,
+    metrics.router,
+    admin.router,
+)
+OWN_PATHS = ("/api", "/health", "/metrics")
 STUDIO = "smith.langchain.com"
 """Where LangGraph Studio's page comes from; `--studio-url` names another one, which ALLOWED_HOSTS lets in."""
 DESCRIPTION = """An agent service that remembers: it recalls what matters before it answers, and learns afterwards.
@@ -67,9 +77,12 @@ def _lifespan(
         opened = await services.open(settings, url=url)
         app.state.services = opened
         app.state.turns = turns = Turns(opened)
+        memory = opened.memory
+        app.state.reindexer = reindexer = Reindexer(memory.documents, memory.index, memory.embedder)
         try:
             yield
         finally:
+            await reindexer.close()
             await _drain(app, opened, turns)
             await services.close()
 

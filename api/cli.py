@@ -1,4 +1,4 @@
-"""The command line: `recollect serve`."""
+"""The command line: `recollect serve | doctor | reindex | learn`."""
 
 import ipaddress
 import sys
@@ -7,14 +7,18 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from api.log import configure_logging
 from api.version import VERSION
-from memory.errors import ConfigurationError
+from memory.errors import ConfigurationError, RecollectError
+from memory.mem_config import MemoryConfig
 from settings import Settings, load_settings
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Recollect: an agent service that remembers.")
 errors = Console(stderr=True, soft_wrap=True)
+
+DataDir = Annotated[Path | None, typer.Option(help="Folder of the embedded stores (DATA_DIR).")]
 
 
 @app.callback(invoke_without_command=True)
@@ -29,7 +33,7 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on (HOST).")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on (PORT).")] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder of the embedded stores (DATA_DIR).")] = None,
+    data_dir: DataDir = None,
 ) -> None:
     """Serve the agent over HTTP until stopped."""
     settings = load_settings(host=host, port=port, data_dir=data_dir)
@@ -43,6 +47,52 @@ def serve(
         Address(settings.host, settings.port),
         shutdown_seconds=settings.shutdown_seconds,
     )
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Compare documents and index, and say what to do; exit code 1 where something is wrong."""
+    config = _quiet_config(data_dir)
+    from api.commands.doctor import doctor as examine
+
+    raise typer.Exit(examine(config, as_json=as_json))
+
+
+@app.command()
+def reindex(
+    user: Annotated[str | None, typer.Option(help="One user's points alone, where they are.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Rebuild the index from the documents, while the service runs or without it."""
+    config = _quiet_config(data_dir)
+    from api.commands.reindex import reindex as rebuild
+
+    rebuild(config, user_id=user, dry_run=dry_run)
+
+
+@app.command()
+def learn(
+    failed: Annotated[bool, typer.Option("--failed", help="Try the updates again that have failed.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Learn again from turns whose update has failed."""
+    if not failed:
+        raise typer.BadParameter("say --failed: only failed updates are tried again.")
+    config = _quiet_config(data_dir)
+    from api.commands.learn import learn_failed
+
+    raise typer.Exit(learn_failed(config))
+
+
+def _quiet_config(data_dir: Path | None) -> MemoryConfig:
+    """The configuration of a command that ends by itself: of its log, only warnings and errors are shown."""
+    settings = load_settings(data_dir=data_dir)
+    configure_logging("WARNING")
+    return settings.memory()
 
 
 def check_address(settings: Settings) -> None:
@@ -70,9 +120,9 @@ def is_loopback(host: str) -> bool:
 
 
 def main() -> None:
-    """Run the command; a wrong setting is one sentence and exit code 2."""
+    """Run the command; what stops it is one sentence, a wrong setting exit code 2, anything else 1."""
     try:
         app()
-    except ConfigurationError as error:
-        errors.print(f"[red]error:[/red] {error.message}", highlight=False)
-        sys.exit(2)
+    except RecollectError as error:
+        errors.print("[red]error:[/red]", escape(error.message), highlight=False)
+        sys.exit(2 if isinstance(error, ConfigurationError) else 1)

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from api.answers import ErrorAnswer
 from memory.errors import (
     Conflict,
+    FactsChanged,
     InvalidRequest,
     ModelTimeout,
     ModelUnavailable,
@@ -59,7 +60,11 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 def error_body(error: RecollectError) -> dict[str, Any]:
     """The error as the contract shows it."""
-    details = [problem._asdict() for problem in error.problems] if isinstance(error, InvalidRequest) else None
+    details: Sequence[Mapping[str, Any]] = ()
+    if isinstance(error, InvalidRequest):
+        details = [problem._asdict() for problem in error.problems]
+    elif isinstance(error, FactsChanged):
+        details = error.details
     return _body(error.code, error.message, details or None, error.turn_id)
 
 

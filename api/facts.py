@@ -1,47 +1,167 @@
-"""`GET /api/users/{user_id}/facts`."""
+"""`/api/users/{user_id}/facts` and `/api/global/facts`: the same verbs for a user's facts and for everyone's."""
 
-from uuid import UUID
+from typing import Annotated, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from api.answers import FactsAnswer
+from api.answers import FactAnswer, FactsAnswer, HistoryAnswer
 from api.pages import Cursor, Limit, bad_cursor, from_cursor, to_cursor
-from api.schemas import Id
+from api.schemas import FactRequest, Id, Time
 from api.state import OpenMemory
-from memory.scope import Scope
+from memory.documents import FactFilter
+from memory.errors import InvalidRequest
+from memory.fact import KEY_PATTERN
+from memory.scope import GLOBAL_USER, check_id
 
-router = APIRouter(tags=["facts"])
+verbs = APIRouter()
 
 
-@router.get(
-    "/api/users/{user_id}/facts",
+async def _user(user_id: Annotated[Id, Path()]) -> str:
+    """The user in the path."""
+    return user_id
+
+
+async def _owner(request: Request) -> str:
+    """Whose facts the path names."""
+    owner: str = request.path_params.get("user_id", GLOBAL_USER)
+    return owner
+
+
+Owner = Annotated[str, Depends(_owner)]
+Key = Annotated[str, Path(description=f"The fact's key: {KEY_PATTERN}")]
+Status = Literal["active", "proposed", "rejected", "undone", "forgotten"]
+
+
+async def _shown(
+    memory: OpenMemory,
+    tag: Annotated[str | None, Query(description="Those with this tag.", max_length=64)] = None,
+    scope: Annotated[
+        Literal["user", "thread", "global"] | None, Query(description="`thread`: working memory alone.")
+    ] = None,
+    thread_id: Annotated[Id | None, Query(description="The facts of this thread too.")] = None,
+    as_of: Annotated[Time | None, Query(description="Those that held at this time (ISO 8601).")] = None,
+    status: Annotated[Status | None, Query(description="`proposed`: those that wait for approval.")] = None,
+) -> FactFilter:
+    """Which facts a list shows."""
+    return FactFilter(memory.clock(), scope=scope, thread_id=thread_id, tag=tag, as_of=as_of, status=status)
+
+
+@verbs.get(
+    "",
     response_model=None,
-    summary="What is known of a user",
-    description="Living facts in `items`, keyed and free-text ones, oldest first; the whole user-fact dict in `facts`.",
+    summary="What is known",
+    description="Facts that hold, keyed and free-text ones, oldest first, in `items`; the whole fact dict in `facts`.",
     responses={200: {"model": FactsAnswer}},
 )
-async def get_facts(user_id: Id, memory: OpenMemory, limit: Limit = 50, cursor: Cursor = None) -> JSONResponse:
+async def list_facts(
+    owner: Owner,
+    shown: Annotated[FactFilter, Depends(_shown)],
+    memory: OpenMemory,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> JSONResponse:
     """One page of the facts, and the whole dict."""
-    scope = Scope(user_id)
     after = from_cursor(cursor)
-    if after is not None and not is_fact_id(after):
-        raise bad_cursor()
-    found = await memory.documents.facts.page(scope, limit=limit + 1, after=after)
-    page = found[:limit]
-    known = await memory.recall.facts(scope)
+    if after is not None:
+        try:
+            check_id("cursor", after)
+        except InvalidRequest:
+            raise bad_cursor() from None
+    page = await memory.facts.page(owner, shown, limit=limit, after=after)
     return JSONResponse(
         {
-            "items": [fact.as_json() for fact in page],
-            "facts": dict(known.facts),
-            "next_cursor": to_cursor(page[-1].id) if len(found) > limit else None,
+            "items": [fact.as_json() for fact in page.items],
+            "facts": dict(page.facts),
+            "next_cursor": to_cursor(page.items[-1].id) if page.has_more else None,
         }
     )
 
 
-def is_fact_id(text: str) -> bool:
-    """Whether `text` may be a fact's id, which is a UUID."""
-    try:
-        return str(UUID(text)) == text
-    except ValueError:
-        return False
+@verbs.put(
+    "/by-key/{key}",
+    response_model=None,
+    summary="Write the fact under a key",
+    description="Changes the fact that holds under the key, or makes one. No model changes what a person wrote.",
+    responses={200: {"model": FactAnswer}},
+)
+async def put_fact(owner: Owner, key: Key, body: FactRequest, memory: OpenMemory) -> JSONResponse:
+    """The fact as it is now."""
+    return JSONResponse((await memory.facts.put(owner, key, body.edit())).as_json())
+
+
+@verbs.get(
+    "/{fact_id}",
+    response_model=None,
+    summary="One fact",
+    description="In whatever state it is; of a forgotten fact only a tombstone without text is left.",
+    responses={200: {"model": FactAnswer}},
+)
+async def get_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONResponse:
+    """The fact."""
+    return JSONResponse((await memory.facts.fact(owner, fact_id)).as_json())
+
+
+@verbs.patch(
+    "/{fact_id}",
+    response_model=None,
+    summary="Change a fact",
+    description="Changes the given fields and keeps the rest, and the earlier version in the history. Its key stays.",
+    responses={200: {"model": FactAnswer}},
+)
+async def patch_fact(owner: Owner, fact_id: Id, body: FactRequest, memory: OpenMemory) -> JSONResponse:
+    """The fact as it is now."""
+    return JSONResponse((await memory.facts.patch(owner, fact_id, body.edit())).as_json())
+
+
+@verbs.delete(
+    "/{fact_id}",
+    status_code=204,
+    summary="Forget a fact",
+    description="Removes its text everywhere: all versions, the index, and what turns keep of it. Messages stay.",
+)
+async def forget_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> Response:
+    """Nothing."""
+    await memory.facts.forget(owner, fact_id)
+    return Response(status_code=204)
+
+
+@verbs.get(
+    "/{fact_id}/history",
+    response_model=None,
+    summary="A fact's versions",
+    description="Oldest first, each with what ended it; what the fact replaced and what replaced it included.",
+    responses={200: {"model": HistoryAnswer}},
+)
+async def get_history(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONResponse:
+    """All versions on one page."""
+    return JSONResponse({"items": await memory.facts.history(owner, fact_id), "next_cursor": None})
+
+
+@verbs.post(
+    "/{fact_id}/approve",
+    response_model=None,
+    summary="Approve a proposed fact",
+    description="It holds from now on, and ends what it replaces; an approved deletion ends its target.",
+    responses={200: {"model": FactAnswer}},
+)
+async def approve_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONResponse:
+    """The fact as it is now."""
+    return JSONResponse((await memory.facts.approve(owner, fact_id)).as_json())
+
+
+@verbs.post(
+    "/{fact_id}/reject",
+    response_model=None,
+    summary="Reject a proposed fact",
+    description="It will not hold; the list shows it with `status=rejected`.",
+    responses={200: {"model": FactAnswer}},
+)
+async def reject_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONResponse:
+    """The fact as it is now."""
+    return JSONResponse((await memory.facts.reject(owner, fact_id)).as_json())
+
+
+router = APIRouter()
+router.include_router(verbs, prefix="/api/users/{user_id}/facts", tags=["facts"], dependencies=[Depends(_user)])
+router.include_router(verbs, prefix="/api/global/facts", tags=["global facts"])

@@ -1,14 +1,31 @@
 """What requests may say. They are read strictly: unknown fields and other types are refused."""
 
 import math
-from typing import Annotated, Any, Literal
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    model_validator,
+)
 
+from memory.fact_edit import FactEdit
 from memory.scope import ID_PATTERN
 from memory.text import MOST_MESSAGE_CHARACTERS, text_problem
+from memory.times import from_ms, to_ms
 
 MOST_METADATA_DEPTH = 20
+MOST_TEXT = 100_000
+"""Longer texts of a fact are refused before anything looks at them."""
+MOST_SUMMARY_CHARACTERS = 40_000
+"""What the largest SUMMARY_TOKENS allows."""
 
 
 def check_text(text: str) -> str:
@@ -51,6 +68,21 @@ Id = Annotated[
 ]
 Weight = Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)]
 Cosine = Annotated[StrictFloat, Field(ge=-1, le=1, allow_inf_nan=False)]
+
+
+def read_time(value: Any) -> datetime:
+    """A time in ISO 8601, in whole milliseconds; without an offset it is UTC."""
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+        if time is not None:
+            utc = time.astimezone(UTC) if time.tzinfo is not None else time.replace(tzinfo=UTC)
+            return from_ms(to_ms(utc))
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError("must be a time such as 2026-01-31T09:30:00Z")
+
+
+Time = Annotated[datetime, BeforeValidator(read_time)]
 
 
 class MemoryOptions(BaseModel):
@@ -101,3 +133,79 @@ class AgentRequest(BaseModel):
             if alias in given and name not in given:
                 given[name] = given.pop(alias)
         return given
+
+
+class FactRequest(BaseModel):
+    """Fields of a fact that a person writes; those that are left out stay as they are, or take the defaults."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"value": "vegetarian", "tags": ["food"], "importance": 0.8, "pinned": True}]},
+    )
+
+    value: Annotated[str, Field(strict=True, max_length=MOST_TEXT)] = Field("", description="1-1,000 characters.")
+    statement: Annotated[str, Field(strict=True, max_length=MOST_TEXT)] | None = Field(
+        None, description="At most 2,000 characters; null: made from key and value."
+    )
+    tags: list[Annotated[str, Field(strict=True)]] = Field([], description="At most 10, of 1-64 characters each.")
+    importance: Weight = Field(0.5, description="What the prompt prefers and eviction spares.")
+    pinned: StrictBool = Field(False, description="Pinned: no model changes it, and it is never evicted.")
+    scope: Literal["user", "thread", "global"] = Field("user", description="`thread` goes with its thread.")
+    thread_id: Id | None = Field(None, description="Of scope `thread`: where the fact lives.")
+    valid_from: Time | None = Field(None, description="It holds from then on; null: from now on.")
+    valid_to: Time | None = Field(None, description="It holds until just before then; null: without end.")
+
+    def edit(self) -> FactEdit:
+        """The fields that were given."""
+        return cast("FactEdit", self.model_dump(exclude_unset=True))
+
+
+class UndoRequest(BaseModel):
+    """How to undo a turn."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    force: StrictBool = Field(False, description="Undo the rest, where facts have changed since.")
+
+
+class LearnRequest(BaseModel):
+    """How to learn from a turn again."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"model": None, "dry_run": True}]})
+
+    model: Annotated[str, Field(strict=True, min_length=1, max_length=200), AfterValidator(check_text)] | None = Field(
+        None, description="Another extraction model than the configured one."
+    )
+    dry_run: StrictBool = Field(False, description="Say what would change, and store nothing.")
+
+
+class SummaryRequest(BaseModel):
+    """A person's summary of a thread."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    summary: (
+        Annotated[str, Field(strict=True, max_length=MOST_SUMMARY_CHARACTERS), AfterValidator(check_text)] | None
+    ) = Field(description="At most SUMMARY_TOKENS; null or empty: none.")
+
+
+class SearchRequest(BaseModel):
+    """A search of a user's memory. What is null takes the configured default."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"user_id": "ada", "query": "Where did I want to travel?"}]},
+    )
+
+    user_id: Id
+    thread_id: Id | None = Field(None, description="That thread alone; null: all of the user's.")
+    query: Annotated[
+        str, Field(strict=True, min_length=1, max_length=MOST_MESSAGE_CHARACTERS), AfterValidator(check_text)
+    ]
+    top_k: Annotated[StrictInt, Field(ge=0, le=50, description="Most hits.")] = 5
+    score_threshold: Cosine | None = Field(None, description="Least cosine similarity of a hit.")
+    recency_weight: Weight | None = Field(None, description="Share of recency in a hit's score.")
+    mmr_lambda: Weight | None = Field(None, description="MMR's trade-off: 1 relevance alone, 0 variety alone.")
+    kinds: list[Literal["episode", "fact", "summary"]] | None = Field(
+        None, max_length=3, description="What to look for; null: all."
+    )

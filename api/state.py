@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from graph.resources import Services
 from graph.turns import Turns
 from memory.memory import Memory
+from memory.reindexing import Reindexer
 
 
 async def _services(request: Request) -> Services:
@@ -26,6 +27,12 @@ async def _turns(request: Request) -> Turns:
     return turns
 
 
+async def _reindexer(request: Request) -> Reindexer:
+    reindexer: Reindexer = request.app.state.reindexer
+    return reindexer
+
+
 OpenServices = Annotated[Services, Depends(_services)]
 OpenMemory = Annotated[Memory, Depends(_memory)]
 OpenTurns = Annotated[Turns, Depends(_turns)]
+OpenReindexer = Annotated[Reindexer, Depends(_reindexer)]

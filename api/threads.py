@@ -1,18 +1,96 @@
-"""`GET /api/threads/{thread_id}/messages`."""
+"""`/api/threads`."""
 
-from typing import Annotated, Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
-from api.answers import MessagesAnswer
+from api.answers import MessagesAnswer, SummaryAnswer, ThreadsAnswer, WholeThreadAnswer
 from api.pages import Cursor, Limit, bad_cursor, from_cursor, to_cursor
-from api.schemas import Id
+from api.schemas import Id, SummaryRequest
 from api.state import OpenMemory
-from memory.scope import Scope
+from memory.errors import InvalidRequest
+from memory.scope import Scope, check_id
+from memory.thread_record import ThreadOverview, ThreadRecord
+from memory.times import from_ms, to_ms
 from memory.window import format_messages
 
 router = APIRouter(tags=["threads"])
+UserId = Annotated[Id, Query()]
+
+
+@router.get(
+    "/api/threads",
+    response_model=None,
+    summary="A user's threads, those last written to first",
+    responses={200: {"model": ThreadsAnswer}},
+)
+async def get_threads(user_id: UserId, memory: OpenMemory, limit: Limit = 50, cursor: Cursor = None) -> JSONResponse:
+    """One page."""
+    found = await memory.threads.page(user_id, limit=limit + 1, before=_place(cursor))
+    page = found[:limit]
+    following = _cursor(page[-1]) if len(found) > limit else None
+    return JSONResponse({"items": [thread.as_json() for thread in page], "next_cursor": following})
+
+
+@router.get(
+    "/api/threads/{thread_id}",
+    response_model=None,
+    summary="One thread, with its summary",
+    responses={200: {"model": WholeThreadAnswer}},
+)
+async def get_thread(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
+    """404 for a thread that nobody wrote to."""
+    return JSONResponse((await memory.threads.overview(Scope(user_id, thread_id))).as_whole_json())
+
+
+@router.delete(
+    "/api/threads/{thread_id}",
+    status_code=204,
+    response_model=None,
+    summary="Delete a thread",
+    description="Its messages, its summary and what it remembers for itself. The user's facts stay.",
+)
+async def delete_thread(thread_id: Id, user_id: UserId, memory: OpenMemory) -> Response:
+    """404 where there is nothing of it."""
+    await memory.threads.delete(Scope(user_id, thread_id))
+    return Response(status_code=204)
+
+
+@router.post(
+    "/api/threads/{thread_id}/archive",
+    response_model=None,
+    summary="Archive a thread",
+    description="Closes it with a summary that is found by meaning. Writing to it reopens it.",
+    responses={200: {"model": WholeThreadAnswer}},
+)
+async def archive_thread(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
+    """Where the model is down the thread is archived all the same, and `summary_status` is "pending"."""
+    return JSONResponse((await memory.threads.archive(Scope(user_id, thread_id))).as_whole_json())
+
+
+@router.get(
+    "/api/threads/{thread_id}/summary",
+    response_model=None,
+    summary="A thread's summary",
+    responses={200: {"model": SummaryAnswer}},
+)
+async def get_summary(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
+    """Null while nothing has left the window."""
+    return JSONResponse(_summary(await memory.threads.summary(Scope(user_id, thread_id))))
+
+
+@router.put(
+    "/api/threads/{thread_id}/summary",
+    response_model=None,
+    summary="Write a thread's summary",
+    description="The next summary starts from yours. Null or an empty text removes it.",
+    responses={200: {"model": SummaryAnswer}},
+)
+async def put_summary(thread_id: Id, user_id: UserId, body: SummaryRequest, memory: OpenMemory) -> JSONResponse:
+    """The summary as it is stored."""
+    return JSONResponse(_summary(await memory.threads.set_summary(Scope(user_id, thread_id), body.summary)))
 
 
 @router.get(
@@ -24,7 +102,7 @@ router = APIRouter(tags=["threads"])
 )
 async def get_messages(
     thread_id: Id,
-    user_id: Annotated[Id, Query()],
+    user_id: UserId,
     memory: OpenMemory,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -32,7 +110,7 @@ async def get_messages(
 ) -> Response:
     """One page. A thread that nobody wrote to has no messages."""
     place = from_cursor(cursor) or "0"
-    if not (place.isascii() and place.isdigit() and len(place) <= 18):
+    if not _is_number(place):
         raise bad_cursor()
     found = await memory.messages(Scope(user_id, thread_id), limit=limit + 1, after=int(place))
     page = found[:limit]
@@ -40,3 +118,29 @@ async def get_messages(
     if form == "text":
         return PlainTextResponse(format_messages(page), headers={"X-Next-Cursor": following} if following else None)
     return JSONResponse({"items": [message.as_json() for message in page], "next_cursor": following})
+
+
+def _summary(record: ThreadRecord) -> dict[str, Any]:
+    return {"summary": record.summary, "summary_by": record.summary_by}
+
+
+def _cursor(thread: ThreadOverview) -> str:
+    return to_cursor(f"{to_ms(thread.last_activity_at)} {thread.thread_id}")
+
+
+def _place(cursor: str | None) -> tuple[datetime, str] | None:
+    """Where the last page ended: the last activity and the id of its last thread."""
+    place = from_cursor(cursor)
+    if place is None:
+        return None
+    at, _, thread_id = place.partition(" ")
+    try:
+        if _is_number(at):
+            return from_ms(int(at)), check_id("thread_id", thread_id)
+    except (InvalidRequest, OverflowError):
+        raise bad_cursor() from None
+    raise bad_cursor()
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= len(str(2**63)) - 1

@@ -16,6 +16,7 @@ EMBEDDERS = {"lexical": "built-in embedder", "fake-embed": "50 ms embedding"}
 MOST_OVER_FLOOR_MS = {"lexical": 20.0, "fake-embed": 70.0}
 LEAST_TURNS_A_SECOND = 40.0
 UPDATES_WITHIN_SECONDS = 10.0
+REST_SECONDS = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Answering:
         """Count the calls at the fake, turn by turn, each with its update awaited."""
         window = self.plan.window
         talker, counter = Talker(await Connection.to(self.running.port), 10_000), await Connection.to(self.model.port)
-        await counter.get("/calls")
+        await _rest(counter)
         seen = list[dict[str, int]]()
         for _ in range(window + 3):
             await talker.turn(wait_for_memory=True)
@@ -130,6 +131,12 @@ def spread(seconds: list[float]) -> str:
 def summary(load: Load) -> dict[str, Any]:
     """A load's figures for the JSON."""
     return {"turns": load.turns, "seconds": load.seconds, "errors": load.errors[:20], "spread": spread(load.latencies)}
+
+
+async def _rest(counter: Connection) -> None:
+    """Wait until the model is left alone: what was measured before is still being learned from."""
+    while (await counter.get("/calls"))[1]:
+        await asyncio.sleep(REST_SECONDS)
 
 
 def _before_and_after(calls: list[dict[str, Any]]) -> dict[str, int]:

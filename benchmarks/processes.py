@@ -52,6 +52,13 @@ def fake_model() -> Generator[Server]:
 
 
 @contextmanager
+def learning_model() -> Generator[Server]:
+    """The imperfect model of the learning benchmark."""
+    with _printed("benchmarks.learning_model", {}) as server:
+        yield server
+
+
+@contextmanager
 def floor(model: Server) -> Generator[Server]:
     """The bare endpoint in front of that model."""
     with _printed("benchmarks.floor", {"MODEL_URL": model.model_url}) as server:

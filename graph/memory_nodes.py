@@ -14,9 +14,11 @@ from graph.state import Json, State
 from graph.tools import TOOL_SPECS, as_proposal
 from graph.turn_input import accepted_message, message_of, options_of, scope_of, turn_id_of
 from memory.errors import StoreUnavailable
+from memory.memory import Memory
 from memory.recall import RecallOptions
-from memory.turn import Turn
-from memory.update import not_owed, owed
+from memory.thread_record import ThreadRecord
+from memory.turn import Message, Turn
+from memory.update import Update, not_owed
 
 logger = logging.getLogger(__name__)
 
@@ -38,12 +40,13 @@ async def load_window(state: State, runtime: Runtime[Context]) -> Json:
 
     async def fetch() -> Json:
         if not options.enabled:
-            return {"window": []}
+            return empty
         exchanges = await services.memory.recall.window(scope, options, before=before)
         messages = [message.as_json() for exchange in exchanges for message in exchange.messages]
-        return {"window": messages}
+        return {"window": messages, "window_from": exchanges[0].user.position if exchanges else before}
 
-    fetched = await _fetch("load_window", services, fetch, {"window": []})
+    empty: Json = {"window": [], "window_from": before}
+    fetched = await _fetch("load_window", services, fetch, empty)
     return {**fresh, "started": started, **fetched}
 
 
@@ -64,16 +67,22 @@ async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
 
 
 async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
-    """Fetch what is known of the user. A summary of what left the window is part of it."""
+    """Fetch what is known of the user, and the summary of what left the thread's window."""
     services = await services_of(runtime)
     scope, options = scope_of(state), options_of(state, services.memory.config)
-    empty: Json = {"facts": {}, "notes": [], "summary": None}
+    empty: Json = {"facts": {}, "notes": [], "summary": None, "thread": None}
 
     async def fetch() -> Json:
         if not options.enabled:
             return empty
-        known = await services.memory.recall.facts(scope)
-        return {"facts": dict(known.facts), "notes": list(known.notes), "summary": None}
+        recall = services.memory.recall
+        known, record = await asyncio.gather(recall.facts(scope, with_global=True), recall.thread(scope))
+        return {
+            "facts": dict(known.facts),
+            "notes": list(known.notes),
+            "summary": record.summary if record is not None else None,
+            "thread": record.progress() if record is not None else None,
+        }
 
     return await _fetch("load_facts", services, fetch, empty)
 
@@ -91,12 +100,11 @@ async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
         "usage": state["usage"],
         "timings_ms": timings,
     }
-    proposals = tuple(as_proposal(proposal) for proposal in state["proposals"])
     turn = await memory.commit(
         message,
         reply=state["reply"] or "",
         result=result,
-        update=owed(proposals=proposals) if options.enabled else not_owed("disabled"),
+        update=_owed(state, memory, message) if options.enabled else not_owed("disabled"),
     )
     listener_of(runtime).saved(turn)
     done: Json = {"timings_ms": timings, "committed": message.turn_id, "update": _update_json(turn)}
@@ -112,6 +120,16 @@ async def update_memory(state: State, runtime: Runtime[Context]) -> Json:
         user_id=state["user_id"], turn_id=state["committed"], seconds=memory.config.memory_wait_seconds
     )
     return {"update": update.as_json() if update is not None else state["update"]}
+
+
+def _owed(state: State, memory: Memory, message: Message) -> Update:
+    scope, progress = message.scope, state["thread"]
+    return memory.owed(
+        message,
+        proposals=tuple(as_proposal(proposal) for proposal in state["proposals"]),
+        record=ThreadRecord(scope.user_id, scope.thread, **progress) if progress is not None else None,
+        window_from=state["window_from"],
+    )
 
 
 def recalled_json(state: State) -> Json:

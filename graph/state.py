@@ -37,7 +37,8 @@ class State(TurnInput):
 
     `committed` is the id of the last turn that was saved, `accepted` the message as `load_window` stored it (None where
     it was stored before the run began), `started` a `perf_counter` reading. `window` holds messages,
-    oldest first; `hits` are HITs; `notes` are free-text facts. `tools` are the tools offered in this round (OpenAI's
+    oldest first, and begins at position `window_from`; `hits` are HITs; `notes` are free-text facts; `thread` says how
+    far the thread's summary and archive reach. `tools` are the tools offered in this round (OpenAI's
     form), `tool_calls` those called (`{"id", "name", "args"}`), `tool_results` what they answered (`{"id", "name",
     "content"}`), `exchange` the rounds so far as chat messages, `proposals` what `remember_fact` was told.
     """
@@ -46,10 +47,12 @@ class State(TurnInput):
     accepted: Json | None
     started: float
     window: list[Json]
+    window_from: int
     hits: list[Json]
     facts: dict[str, str]
     notes: list[str]
     summary: str | None
+    thread: Json | None
     degraded: Annotated[list[str], merge_degraded]
     tools: list[Json]
     rounds: int

@@ -113,7 +113,7 @@ class Turns:
     async def _hold(self, running: RunningTurn, looking: "asyncio.Task[Turn | None]") -> None:
         """Hold the thread from the turn's acceptance to its reply; the update goes on behind it."""
         waits = self._memory.config.thread_wait_seconds
-        async with self._memory.documents.threads.turn(running.request.scope, wait_seconds=waits):
+        async with self._memory.documents.queue.turn(running.request.scope, wait_seconds=waits):
             if await looking is not None:
                 return
             # Another process may have finished it while this one waited for the thread.

@@ -13,7 +13,8 @@ class Proposal:
     """One decision as a model worded it, typed but not yet believed.
 
     `shown` is the small number of a known fact that the model was shown, None where it names none. `evidence` should be
-    a verbatim quote of the user's message; reconciliation checks it.
+    a verbatim quote of the user's message; reconciliation checks it. `valid_from` and `valid_to` are dates as the model
+    wrote them, if the user said any; `memory/validity.py` reads them.
     """
 
     decision: Decision
@@ -26,6 +27,8 @@ class Proposal:
     importance: float = 0.5
     tags: tuple[str, ...] = ()
     source: ProposalSource = "extraction"
+    valid_from: str | None = None
+    valid_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

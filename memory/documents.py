@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from memory.fact import Fact
+from memory.decision import FactScope
+from memory.fact import Fact, FactStatus
 from memory.scope import Scope
+from memory.thread_record import ThreadOverview, ThreadRecord
 from memory.turn import Exchange, Message, Turn
 from memory.update import Update
 
@@ -57,7 +59,54 @@ class Conversations(Protocol):
         ...
 
     async def count_indexed_messages(self) -> int:
-        """How many messages `indexed_messages` yields."""
+        """How many messages `indexed_messages` yields for all users."""
+        ...
+
+    async def exchanges(self, scope: Scope, *, after: int, limit: int) -> list[Exchange]:
+        """The thread's finished turns whose user's message has a position > `after`, oldest first."""
+        ...
+
+    async def overviews(
+        self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None
+    ) -> list[ThreadOverview]:
+        """The user's threads without their records, those last written to first (ties: by thread id, descending).
+
+        `before` is the (last activity, thread id) of the last one of the page before.
+        """
+        ...
+
+    async def last_position(self, scope: Scope) -> int:
+        """The greatest position in the thread; 0 where it has no message."""
+        ...
+
+    def turns(self, user_id: str) -> AsyncIterator[Sequence[Turn]]:
+        """All of the user's finished turns, in batches, in any order."""
+        ...
+
+    async def rewrite(self, turn: Turn, *, result: Mapping[str, Any], update: Update) -> bool:
+        """Replace a finished turn's result and update if its update is stored as `turn.update` still says, else False.
+
+        The comparison is with what is stored, not with a generation: for a turn that nobody works on.
+        """
+        ...
+
+    async def aged(self, *, before: datetime, limit: int) -> list[Message]:
+        """The user's messages (role "user") of turns of any user begun before then, oldest first.
+
+        Turns whose update is pending are left out; unfinished ones are not.
+        """
+        ...
+
+    async def count_messages(self, user_id: str) -> int:
+        """How many messages the user has."""
+        ...
+
+    async def oldest(self, user_id: str, *, limit: int) -> list[Message]:
+        """The user's messages (role "user") of their oldest turns, oldest first, none whose update is pending."""
+        ...
+
+    async def remove(self, *, user_id: str, turn_ids: Sequence[str]) -> int:
+        """Delete these turns, both messages of each (at most 500 turns), and say how many messages there were."""
         ...
 
     async def delete(self, scope: Scope) -> int:
@@ -74,6 +123,15 @@ class Claim:
     generation: int
 
 
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """A user's updates that are not done. `oldest` is when the oldest pending one's reply was made (UTC)."""
+
+    pending: int = 0
+    failed: int = 0
+    oldest: datetime | None = None
+
+
 class Updates(Protocol):
     """Pending updates, and the claim under which one process at a time works on a user's."""
 
@@ -87,6 +145,14 @@ class Updates(Protocol):
 
     async def record(self, turn: Turn, update: Update, *, generation: int) -> bool:
         """Replace the turn's update unless a higher generation has written it (or it is gone): then False."""
+        ...
+
+    def failed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Turn]]:
+        """Turns whose update has failed, in batches, in the order of their commits within a user."""
+        ...
+
+    async def backlog(self, user_id: str) -> Backlog:
+        """How many of the user's updates are pending or have failed, and since when the oldest pending one waits."""
         ...
 
     async def claim(self, user_id: str, *, owner: str, lease: timedelta, now: datetime) -> Claim | None:
@@ -105,35 +171,143 @@ class Updates(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class FactFilter:
+    """Which of a user's facts a list shows; what is None does not filter.
+
+    Without `as_of` or `status`: facts that hold at `now`. `as_of`: those that held then. `status` "proposed" or
+    "rejected": those, whatever their validity. `scope` None: the user's own, and with `thread_id` that thread's too;
+    "thread": those of `thread_id`, or of all threads.
+    """
+
+    now: datetime
+    scope: FactScope | None = None
+    thread_id: str | None = None
+    tag: str | None = None
+    as_of: datetime | None = None
+    status: FactStatus | None = None
+
+
 class Facts(Protocol):
-    """Facts, one document per version."""
+    """Facts: one document per id, written whole, each write under the revision that it was read at."""
 
     async def insert(self, fact: Fact) -> bool:
         """Store a new fact; False, and nothing changed, if its id exists for this user."""
         ...
 
-    async def end(self, fact: Fact, *, at: datetime) -> bool:
-        """Set `valid_to` and `updated_at` of a living fact; False if it is gone or has ended."""
-        ...
-
-    async def confirm(self, fact: Fact, *, at: datetime) -> bool:
-        """Set `confirmed_at` of a living fact, never to an earlier time; False if it is gone or has ended."""
+    async def replace(self, fact: Fact, *, revision: int) -> bool:
+        """Store `fact` in place of the one with its id, if that has `revision`; else False, and nothing changed."""
         ...
 
     async def fact(self, *, user_id: str, fact_id: str) -> Fact | None:
-        """One fact, living or ended, or None."""
+        """One fact in whatever state, or None."""
         ...
 
-    async def living(self, scope: Scope, *, limit: int) -> list[Fact]:
-        """Living facts in force for the scope, newest first: the user's own, and with a thread also that thread's."""
+    async def facts(self, *, user_id: str, fact_ids: Sequence[str]) -> list[Fact]:
+        """Those of these (at most 500) that exist, in any order."""
         ...
 
-    async def page(self, scope: Scope, *, limit: int, after: str | None = None) -> list[Fact]:
-        """Living facts as `living`, oldest first, starting behind the fact with id `after`."""
+    async def living(self, scope: Scope, *, at: datetime, limit: int, with_global: bool = False) -> list[Fact]:
+        """Active facts whose validity has not run out at `at`, newest first, superseded ones too while they hold.
+
+        The user's own, and with a thread also that thread's; with `with_global` also the global ones.
+        """
+        ...
+
+    async def proposed(self, scope: Scope, *, limit: int) -> list[Fact]:
+        """Facts that wait for a person, newest first: the user's own, and with a thread also that thread's."""
+        ...
+
+    async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
+        """The facts that the filter shows, oldest first, starting behind the fact with id `after`."""
+        ...
+
+    async def successors(self, *, user_id: str, fact_id: str) -> list[Fact]:
+        """The facts that name this one in `replaces`, oldest first."""
+        ...
+
+    async def owed(self, *, user_id: str, limit: int) -> list[Fact]:
+        """The user's facts that the index has not followed yet, in any order."""
+        ...
+
+    async def owed_users(self, *, limit: int) -> list[str]:
+        """Users (the global one too) who have such facts."""
+        ...
+
+    async def mark_indexed(self, fact: Fact) -> bool:
+        """Say that the index follows this revision; False, and nothing changed, if there is a later one."""
+        ...
+
+    def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Fact]]:
+        """The facts that must have a point: `is_open` and `indexed`. In batches of at most 500, in any order."""
+        ...
+
+    async def count_indexed(self) -> int:
+        """How many facts `indexed` yields for all users."""
+        ...
+
+    async def aged(self, *, before: datetime, limit: int) -> list[Fact]:
+        """Facts of any user in any state, neither pinned nor forgotten, whose `confirmed_at` is before then."""
+        ...
+
+    async def count_open(self, scope: Scope) -> int:
+        """How many open facts (`Fact.is_open`) the thread has; without a thread, the user in all scopes."""
+        ...
+
+    async def weakest(self, scope: Scope, *, limit: int) -> list[Fact]:
+        """The open unpinned facts of `count_open`'s scope, least important first, then oldest `confirmed_at` first."""
+        ...
+
+    async def remove(self, *, user_id: str, fact_ids: Sequence[str]) -> int:
+        """Delete these (at most 500) and say how many there were."""
         ...
 
     async def delete(self, scope: Scope) -> int:
         """Delete the thread's own facts (scope "thread"), or all of the user's, and say how many there were."""
+        ...
+
+
+class Threads(Protocol):
+    """Thread records: one document per thread, written whole, each write under the revision that it was read at."""
+
+    async def record(self, scope: Scope) -> ThreadRecord | None:
+        """The thread's record, or None."""
+        ...
+
+    async def records(self, *, user_id: str, thread_ids: Sequence[str]) -> list[ThreadRecord]:
+        """The records of those of these threads (at most 500) that have one, in any order."""
+        ...
+
+    async def put(self, record: ThreadRecord, *, revision: int) -> bool:
+        """Store `record` in place of the one with `revision` (0: there is none yet); else False, nothing changed."""
+        ...
+
+    async def closing(self, *, limit: int) -> list[ThreadRecord]:
+        """Records of any user whose archive still owes a summary."""
+        ...
+
+    async def owed(self, *, user_id: str, limit: int) -> list[ThreadRecord]:
+        """The user's records that the index has not followed yet."""
+        ...
+
+    async def owed_users(self, *, limit: int) -> list[str]:
+        """Users who have such records."""
+        ...
+
+    async def mark_indexed(self, record: ThreadRecord) -> bool:
+        """Say that the index follows this revision; False, and nothing changed, if there is a later one."""
+        ...
+
+    def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[ThreadRecord]]:
+        """The records that must have a point: `has_point` and `indexed`. In batches of at most 500, in any order."""
+        ...
+
+    async def count_indexed(self) -> int:
+        """How many records `indexed` yields for all users."""
+        ...
+
+    async def delete(self, scope: Scope) -> int:
+        """Delete the thread's record (or all of the user's) and say how many there were."""
         ...
 
 
@@ -173,8 +347,17 @@ class Documents(Protocol):
         ...
 
     @property
-    def threads(self) -> ThreadQueue:
+    def threads(self) -> Threads:
+        """Thread records."""
+        ...
+
+    @property
+    def queue(self) -> ThreadQueue:
         """The queue of each thread."""
+        ...
+
+    def users(self) -> AsyncIterator[Sequence[str]]:
+        """Every user who has a message, a fact or a thread record, the global one too: in batches, ascending."""
         ...
 
     async def ping(self) -> None:

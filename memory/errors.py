@@ -10,7 +10,10 @@ RecollectError
 ├── Conflict                409
 │   ├── TurnConflict              turn_conflict
 │   ├── ThreadBusy                thread_busy
-│   └── UserErased                user_erased
+│   ├── UserErased                user_erased
+│   ├── UpdatePending             update_pending
+│   ├── FactsChanged              facts_changed
+│   └── FactConflict              fact_conflict
 ├── StoreUnavailable        503   store_unavailable
 │   └── IndexUnavailable          (costs the search, never the reply)
 ├── ModelUnavailable        502   model_unavailable
@@ -21,6 +24,7 @@ The class's docstring is its message unless one is given: a sentence that says w
 """
 
 import inspect
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 
@@ -90,6 +94,28 @@ class UserErased(Conflict):
     """The user was erased while this turn was running; nothing of it is kept."""
 
     code = "user_erased"
+
+
+class UpdatePending(Conflict):
+    """The turn is still being learned from; try again when its update has ended."""
+
+    code = "update_pending"
+
+
+class FactsChanged(Conflict):
+    """Facts have changed since this turn taught them; nothing was undone. `force` undoes the rest and leaves these."""
+
+    code = "facts_changed"
+
+    def __init__(self, message: str | None = None, *, details: Sequence[Mapping[str, str | None]] = ()) -> None:
+        super().__init__(message)
+        self.details = list(details)
+
+
+class FactConflict(Conflict):
+    """The fact was changed at the same time, or is not in a state for this; read it again."""
+
+    code = "fact_conflict"
 
 
 class StoreUnavailable(RecollectError):

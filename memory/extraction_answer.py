@@ -149,6 +149,8 @@ def _proposal(item: Mapping[str, object]) -> Proposal | Refused:
         scope=_SCOPES.get(_name(item.get("scope")), "user"),
         importance=_importance(item.get("importance")),
         tags=_tags(item.get("tags")),
+        valid_from=_named_text(item.get("valid_from")),
+        valid_to=_named_text(item.get("valid_to")),
     )
 
 

@@ -11,11 +11,21 @@ from memory.fact import Fact
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractionRequest:
-    """What an extractor sees. `known` is shown under the numbers 1, 2, 3, …; the reply is context only."""
+class Said:
+    """One turn's texts: what the user wrote, and the reply, which is context only."""
 
     message: str
     reply: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionRequest:
+    """What an extractor sees: the turns to learn from (one, or several of a thread, oldest first) and what is known.
+
+    `known` is shown under the numbers 1, 2, 3, …
+    """
+
+    turns: Sequence[Said]
     known: Sequence[Fact]
     now: datetime
 
@@ -33,9 +43,12 @@ class Extraction:
 class Extractor(Protocol):
     """Proposes decisions about facts.
 
-    Raises ModelTimeout or ModelUnavailable where the model fails, UnreadableAnswer where its answer cannot be read.
+    Raises ModelTimeout or ModelUnavailable where every model fails, UnreadableAnswer where the answer cannot be read.
     """
 
-    async def extract(self, request: ExtractionRequest) -> Extraction:
-        """One call to the model (a second one, in JSON mode, where it ignores the function)."""
+    async def extract(self, request: ExtractionRequest, *, model: str | None = None) -> Extraction:
+        """One call to the model, and a second one where its answer was no function call, or malformed.
+
+        `model` names another one than those configured; InvalidRequest where there is no such thing to choose.
+        """
         ...

@@ -1,13 +1,13 @@
 """A vector index that opens at its first use: its dimension may have to be asked of an embedder that is down."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from memory.embedder import Embedder
 from memory.errors import IndexUnavailable, ModelUnavailable
 from memory.scope import Scope
-from memory.vector_index import Entry, Match, Point, Query, VectorIndex
+from memory.vector_index import Entry, Match, Point, Query, Successor, VectorIndex
 
 Opener = Callable[[int], AbstractAsyncContextManager[VectorIndex]]
 """Opens the index for vectors of so many dimensions. Called in a thread: it may import what it opens."""
@@ -54,9 +54,9 @@ class LazyIndex:
         """See VectorIndex."""
         return await (await self._open()).search(query)
 
-    async def known(self, ids: Sequence[str]) -> set[str]:
+    async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
         """See VectorIndex."""
-        return await (await self._open()).known(ids)
+        return await (await self._open()).fingerprints(ids)
 
     async def entries(self, ids: Sequence[str]) -> list[Entry]:
         """See VectorIndex."""
@@ -77,6 +77,12 @@ class LazyIndex:
     async def delete(self, scope: Scope) -> int:
         """See VectorIndex."""
         return await (await self._open()).delete(scope)
+
+    @asynccontextmanager
+    async def rebuilding(self) -> AsyncGenerator[Successor]:
+        """See VectorIndex."""
+        async with (await self._open()).rebuilding() as successor:
+            yield successor
 
     async def other_collections(self) -> list[str]:
         """See VectorIndex."""

@@ -1,63 +1,137 @@
 """The facts step of an update: extraction, reconciliation, and the writes that they decide on."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 
-from memory.decision import Proposal
-from memory.documents import Facts
-from memory.extractor import ExtractionRequest, Extractor
+from memory.attribution import attribute
+from memory.batching import Batching
+from memory.decision import Proposal, Refused
+from memory.documents import Documents
+from memory.extractor import Extraction, ExtractionRequest, Extractor, Said
 from memory.fact import Fact
-from memory.planned_write import PlannedWrite
+from memory.fact_writes import FactWrites
+from memory.known_facts import Nomination
+from memory.owed_points import OwedPoints
 from memory.recall import MOST_FACTS
-from memory.reconciliation import Plan, PlanRequest, plan
+from memory.reconciliation import Plan, PlanRequest, Relearning, Review, plan
+from memory.relearning import relearning_of
+from memory.scope import Scope
 from memory.times import Clock
+from memory.trivial import is_trivial
 from memory.turn import Message, Turn
+from memory.undoing import undo
 from memory.update import Update
-from memory.user_work import Save
+from memory.user_work import Resting, Save
 
-MOST_SHOWN = 50
-"""How many known facts the extraction model is shown, newest first."""
+MOST_PROPOSED = 500
+"""How many facts that wait for a person a plan looks at, newest first."""
 
 
 @dataclass(frozen=True, slots=True)
+class _Answered:
+    """What the model answered for one turn of a batch: it is planned when the turn's own step runs."""
+
+    proposals: Sequence[Proposal]
+    refused: Sequence[Refused]
+    model: str
+    shown: Sequence[Fact]
+
+
+@dataclass(frozen=True)
 class FactsStep:
-    """Learns facts from the user's message of a turn.
+    """Learns facts from the user's messages, and takes them back.
 
     What a plan decides is recorded with the turn before the first write: a replay after a kill does the recorded
-    writes, each of them idempotent, and asks no model again.
+    writes, each of them idempotent, and asks no model again. Several turns of a thread may be learned from in one call
+    (`batching`): its answer waits in memory for the steps of the later ones, which ask again after a kill.
     """
 
-    facts: Facts
+    documents: Documents
     extractor: Extractor
+    nomination: Nomination
+    points: OwedPoints
+    batching: Batching
+    review: Review
+    trim_thread: Callable[[Scope], Awaitable[None]]
     clock: Clock
+    _answers: dict[tuple[str, str], _Answered] = field(default_factory=dict[tuple[str, str], _Answered])
 
     async def run(self, turn: Turn, update: Update, save: Save) -> Update:
-        """Learn; see `StepWork.run`. The agent's own proposals are written first: no extraction can hold them up."""
-        await self._write(turn.message, update.writes)
-        if update.proposals:
-            living = await self._living(turn.message)
-            made = self._plan(turn.message, update.proposals, (), living)
-            update = await self._keep(replace(update, proposals=()), made, turn.message, save)
-        if not update.planned:
-            update = await self._extract(turn, update, save)
-        return update
-
-    async def _extract(self, turn: Turn, update: Update, save: Save) -> Update:
+        """Learn, or undo; see `StepWork.run`. The agent's own proposals come first: no extraction can hold them up."""
         message = turn.message
-        living = await self._living(message)
-        shown = living[:MOST_SHOWN]
-        reply = turn.reply.content if turn.reply is not None else ""
-        extraction = await self.extractor.extract(
-            ExtractionRequest(message=message.content, reply=reply, known=shown, now=self.clock())
-        )
-        made = self._plan(message, extraction.proposals, shown, living)
+        try:
+            if update.undo is not None and not update.undo.done:
+                return await undo(self.documents.facts, turn, update, now=self.clock())
+            await self._writes.do(message, update.writes)
+            if update.proposals:
+                made = self._plan(turn, update.proposals, (), await self._known(message))
+                update = await self._keep(replace(update, proposals=()), made, message, save)
+            if not update.planned:
+                update = await self._learn(turn, update, save)
+            return update
+        finally:
+            self.points.notify(message.user_id)
+
+    async def resting(self, turns: Sequence[tuple[Turn, Update]]) -> Resting:
+        """Which turns wait for others of their thread; see `StepWork.resting`."""
+        unasked = [
+            (turn, update)
+            for turn, update in turns
+            if (turn.message.user_id, turn.message.turn_id) not in self._answers
+        ]
+        return await self.batching.resting(unasked, now=self.clock())
+
+    async def take_back(self, turn: Turn) -> None:
+        """The turn vanished while it was learned from: its thread was deleted, and with it the thread's own facts."""
+        if await self.documents.conversations.last_position(turn.message.scope) == 0:
+            await self.documents.facts.delete(turn.message.scope)
+
+    async def rehearse(self, turn: Turn, *, model: str | None = None) -> tuple[Plan, str]:
+        """What learning from the turn again would do, and which model says so; nothing is stored."""
+        update = turn.update or Update(steps={})
+        again = replace(update, learned=update.learned + 1, wanted_model=model)
+        known = await self._known(turn.message)
+        extraction, shown = await self._ask([turn], again, known)
+        made = self._plan(turn, extraction.proposals, shown, known, await self._relearning(turn, again))
+        return replace(made, refused=(*extraction.refused, *made.refused)), extraction.model
+
+    @property
+    def _writes(self) -> FactWrites:
+        return FactWrites(self.documents.facts)
+
+    async def _learn(self, turn: Turn, update: Update, save: Save) -> Update:
+        message = turn.message
+        if not update.learned and is_trivial(message.content):
+            return replace(update, planned=True)
+        known = await self._known(message)
+        answered = self._answers.pop((message.user_id, message.turn_id), None)
+        if answered is None:
+            answered = await self._ask_for_batch(turn, update, known)
         learned = replace(
-            update,
-            planned=True,
-            model=extraction.model,
-            refused=(*update.refused, *extraction.refused),
+            update, planned=True, model=answered.model, refused=(*update.refused, *answered.refused)
         )
+        shown = _as_living(answered.shown, known.living)
+        made = self._plan(turn, answered.proposals, shown, known, await self._relearning(turn, update))
         return await self._keep(learned, made, message, save)
+
+    async def _ask_for_batch(self, turn: Turn, update: Update, known: "_Known") -> _Answered:
+        """Ask the model about this turn and those that wait with it; the others' answers are kept for their steps."""
+        turns = [turn, *await self.batching.companions(turn, update)]
+        extraction, shown = await self._ask(turns, update, known)
+        shares = attribute(extraction.proposals, [each.message.content for each in turns])
+        for other, share in zip(turns[1:], shares[1:], strict=True):
+            key = (other.message.user_id, other.message.turn_id)
+            self._answers[key] = _Answered(share, (), extraction.model, shown)
+        return _Answered(shares[0], extraction.refused, extraction.model, shown)
+
+    async def _ask(
+        self, turns: Sequence[Turn], update: Update, known: "_Known"
+    ) -> tuple[Extraction, Sequence[Fact]]:
+        said = [Said(turn.message.content, turn.reply.content if turn.reply is not None else "") for turn in turns]
+        scope = turns[0].message.scope
+        shown = await self.nomination.choose(said, known.living, scope)
+        request = ExtractionRequest(turns=said, known=shown, now=self.clock())
+        return await self.extractor.extract(request, model=update.wanted_model), shown
 
     async def _keep(self, update: Update, made: Plan, message: Message, save: Save) -> Update:
         """Record what a plan decided, then do it. A fact that this turn has just taught is not confirmed by it too."""
@@ -75,40 +149,56 @@ class FactsStep:
         )
         if fresh:
             await save(learned)
-            await self._write(message, [write for _, write in fresh])
+            await self._writes.do(message, [write for _, write in fresh])
+            if any(write.inserts and write.scope == "thread" for _, write in fresh):
+                await self.trim_thread(message.scope)
         return learned
 
     def _plan(
-        self, message: Message, proposals: Sequence[Proposal], known: Sequence[Fact], living: Sequence[Fact]
+        self,
+        turn: Turn,
+        proposals: Sequence[Proposal],
+        shown: Sequence[Fact],
+        known: "_Known",
+        relearning: Relearning | None = None,
     ) -> Plan:
+        message = turn.message
         return plan(
             PlanRequest(
                 proposals=proposals,
-                known=known,
-                living=living,
+                known=shown,
+                living=known.living,
+                proposed=known.proposed,
                 message=message.content,
                 user_id=message.user_id,
                 thread_id=message.thread_id,
                 turn_id=message.turn_id,
                 now=self.clock(),
+                said_at=message.created_at,
+                review=self.review,
+                relearning=relearning,
             )
         )
 
-    async def _living(self, message: Message) -> list[Fact]:
-        return await self.facts.living(message.scope, limit=MOST_FACTS)
+    async def _relearning(self, turn: Turn, update: Update) -> Relearning | None:
+        if not update.learned:
+            return None
+        return await relearning_of(self.documents.facts, self.documents.conversations, turn, update)
 
-    async def _write(self, message: Message, writes: Sequence[PlannedWrite]) -> None:
-        for write in writes:
-            new = write.new_fact(user_id=message.user_id, thread_id=message.thread_id, turn_id=message.turn_id)
-            if new is not None:
-                await self.facts.insert(new)
-            ended = await self._known(message, write.ends)
-            if ended is not None and not ended.is_guarded:
-                # A person may have pinned it since the plan was made.
-                await self.facts.end(ended, at=write.at)
-            confirmed = await self._known(message, write.confirms)
-            if confirmed is not None:
-                await self.facts.confirm(confirmed, at=write.at)
+    async def _known(self, message: Message) -> "_Known":
+        now, facts = self.clock(), self.documents.facts
+        found = await facts.living(message.scope, at=now, limit=MOST_FACTS, with_global=True)
+        proposed = await facts.proposed(message.scope, limit=MOST_PROPOSED) if self.review.mode != "off" else []
+        return _Known([fact for fact in found if fact.is_living(now)], proposed)
 
-    async def _known(self, message: Message, fact_id: str | None) -> Fact | None:
-        return None if fact_id is None else await self.facts.fact(user_id=message.user_id, fact_id=fact_id)
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    living: Sequence[Fact]
+    proposed: Sequence[Fact]
+
+
+def _as_living(shown: Sequence[Fact], living: Sequence[Fact]) -> list[Fact]:
+    """What was shown, each fact that an earlier turn of the batch has superseded replaced by what superseded it."""
+    successors = {fact.replaces: fact for fact in living if fact.replaces is not None}
+    return [successors.get(fact.id, fact) for fact in shown]

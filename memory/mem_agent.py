@@ -4,16 +4,21 @@ A composition root: without a configuration it takes the environment's settings.
 """
 
 import asyncio
-import logging
 import warnings
+from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 from uuid import uuid4
 
 from langchain_core.documents import Document
 
+from memory.decision import FactScope
+from memory.documents import FactFilter
+from memory.fact import FactStatus
+from memory.fact_edit import FactEdit
 from memory.mem_config import MemoryConfig
 from memory.memory import Memory
+from memory.mock_agent import MockMemoryAgent
 from memory.open_memories import OpenMemories
 from memory.recall import Hit, RecallOptions
 from memory.scope import Scope
@@ -23,7 +28,7 @@ from memory.update import owed
 from memory.window import format_messages
 from settings import load_settings
 
-logger = logging.getLogger(__name__)
+__all__ = ["MemoryAgent", "MockMemoryAgent"]
 
 _memories = OpenMemories()
 
@@ -107,7 +112,7 @@ class MemoryAgent:
         """
         check_text(assistant_response, field="assistant_response")
         memory = await self._open()
-        queue = memory.documents.threads.turn(self._scope, wait_seconds=memory.config.thread_wait_seconds)
+        queue = memory.documents.queue.turn(self._scope, wait_seconds=memory.config.thread_wait_seconds)
         async with queue:
             chosen = turn_id or await self._newest_equal(memory, user_message, assistant_response) or str(uuid4())
             message = await memory.accept(self._message(memory, chosen, user_message))
@@ -119,6 +124,91 @@ class MemoryAgent:
         """Deprecated: call `update_facts_and_embeddings`."""
         warnings.warn("update() is deprecated; call update_facts_and_embeddings()", DeprecationWarning, stacklevel=2)
         return await self.update_facts_and_embeddings(user_message, assistant_response)
+
+    async def list_facts(
+        self,
+        *,
+        tag: str | None = None,
+        scope: FactScope | None = None,
+        as_of: datetime | None = None,
+        status: FactStatus | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> dict[str, Any]:
+        """The user's and this thread's facts that hold now, or at `as_of` (UTC): `items`, `facts`, `next_cursor`.
+
+        `status` "proposed" lists those that wait for approval. `facts` is the whole dict, on every page.
+        """
+        memory = await self._open()
+        shown = FactFilter(memory.clock(), scope, self._scope.thread, tag, as_of, status)
+        page = await memory.facts.page(self._scope.user_id, shown, limit=limit, after=cursor)
+        return {
+            "items": [fact.as_json() for fact in page.items],
+            "facts": dict(page.facts),
+            "next_cursor": page.items[-1].id if page.has_more else None,
+        }
+
+    async def put_fact(self, key: str, **edit: Unpack[FactEdit]) -> dict[str, Any]:
+        """Write the fact under a key; no model changes it. `scope="thread"` means this thread.
+
+        Raises:
+            InvalidRequest: names each field that is missing or wrong.
+        """
+        memory = await self._open()
+        return (await memory.facts.put(self._scope.user_id, key, self._here(edit))).as_json()
+
+    async def patch_fact(self, fact_id: str, **edit: Unpack[FactEdit]) -> dict[str, Any]:
+        """Change some fields of a fact; its history keeps what it said.
+
+        Raises:
+            InvalidRequest: names each field that is wrong.
+            NotFound: there is no such fact of this user.
+            FactConflict: it has ended, or another fact lives under its key.
+        """
+        memory = await self._open()
+        return (await memory.facts.patch(self._scope.user_id, fact_id, self._here(edit))).as_json()
+
+    async def forget_fact(self, fact_id: str) -> None:
+        """Remove a fact's text everywhere but from the messages; a tombstone stays. Raises NotFound."""
+        memory = await self._open()
+        await memory.facts.forget(self._scope.user_id, fact_id)
+
+    async def fact_history(self, fact_id: str) -> list[dict[str, Any]]:
+        """All versions of what the fact says, oldest first, each with what `ended` it. Raises NotFound."""
+        memory = await self._open()
+        return await memory.facts.history(self._scope.user_id, fact_id)
+
+    async def approve_fact(self, fact_id: str) -> dict[str, Any]:
+        """Let a proposed fact hold. Raises NotFound, and FactConflict where it is not proposed."""
+        memory = await self._open()
+        return (await memory.facts.approve(self._scope.user_id, fact_id)).as_json()
+
+    async def reject_fact(self, fact_id: str) -> dict[str, Any]:
+        """Refuse a proposed fact. Raises NotFound, and FactConflict where it is not proposed."""
+        memory = await self._open()
+        return (await memory.facts.reject(self._scope.user_id, fact_id)).as_json()
+
+    async def undo(self, turn_id: str, *, force: bool = False) -> dict[str, Any]:
+        """Take back all that a turn taught: what was `undone`, and with `force` what was `left` as it is.
+
+        Raises:
+            NotFound: there is no such turn of this user.
+            UpdatePending: the turn is still being learned from.
+            FactsChanged: facts have changed since, and without `force` nothing was done.
+        """
+        memory = await self._open()
+        return await memory.turns.undo(self._scope.user_id, turn_id, force=force)
+
+    async def learn(self, turn_id: str, *, model: str | None = None, dry_run: bool = False) -> dict[str, Any]:
+        """Learn from a turn again, by `model` if named; with `dry_run` only say what would change.
+
+        Raises:
+            NotFound: there is no such turn of this user.
+            UpdatePending: the turn is still being learned from.
+        """
+        memory = await self._open()
+        act = memory.turns.rehearse if dry_run else memory.turns.learn
+        return await act(self._scope.user_id, turn_id, model=model)
 
     async def _open(self) -> Memory:
         async with self._opening:
@@ -138,6 +228,11 @@ class MemoryAgent:
                 return exchange.user.turn_id
         return None
 
+    def _here(self, edit: FactEdit) -> FactEdit:
+        """The edit, with this thread where it names none."""
+        is_here = edit.get("scope") == "thread" and edit.get("thread_id") is None
+        return {**edit, "thread_id": self._scope.thread} if is_here else edit
+
     def _message(self, memory: Memory, turn_id: str, content: str) -> Message:
         return Message(
             user_id=self._scope.user_id,
@@ -147,64 +242,6 @@ class MemoryAgent:
             content=content,
             created_at=memory.clock(),
         )
-
-
-class MockMemoryAgent:
-    """A memory agent that logs its calls and stores nothing: for code that is tried without a memory."""
-
-    async def __aenter__(self) -> Self:
-        """Open nothing."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close nothing."""
-
-    async def aclose(self) -> None:
-        """Close nothing."""
-
-    async def fetch_short_term(self) -> list[dict[str, Any]]:
-        """No messages."""
-        self._log("fetch_short_term")
-        return []
-
-    async def fetch_long_term(
-        self,
-        query: str,
-        k: int = 5,
-    ) -> list[Document]:
-        """No documents."""
-        self._log("fetch_long_term")
-        return []
-
-    async def get_user_facts(self) -> dict[str, str]:
-        """No facts."""
-        self._log("get_user_facts")
-        return {}
-
-    async def formatted_history(self) -> str:
-        """No text."""
-        self._log("formatted_history")
-        return ""
-
-    async def update_facts_and_embeddings(
-        self,
-        user_message: str,
-        assistant_response: str,
-        turn_id: str | None = None,
-    ) -> dict[str, Any]:
-        """Nothing is stored, nothing learned."""
-        self._log("update_facts_and_embeddings")
-        return {}
-
-    async def update(self, user_message: str, assistant_response: str) -> dict[str, Any]:
-        """Deprecated: call `update_facts_and_embeddings`."""
-        warnings.warn("update() is deprecated; call update_facts_and_embeddings()", DeprecationWarning, stacklevel=2)
-        return await self.update_facts_and_embeddings(user_message, assistant_response)
-
-    def _log(self, call: str) -> None:
-        logger.info("mock memory call", extra={"action": "mock_memory", "call": call})
 
 
 def _document(hit: Hit) -> Document:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, fields
 from dataclasses import replace as _replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,25 @@ class MemoryConfig:
     recall_tokens: int = 1_500
     recall_timeout_seconds: float = 5.0
 
-    # How it waits and learns.
+    # What it learns. `extraction_model` may name several, separated by commas, in order of preference.
+    extraction_prompt_file: Path | None = None
+    extraction_schema_file: Path | None = None
+    duplicate_similarity: float = 0.9
+    learn_every: int = 1
+    learn_idle_seconds: float = 0.0
+    review: Literal["off", "sensitive", "all"] = "off"
+    sensitive_tags: tuple[str, ...] = ("health", "religion", "politics", "sexuality", "finance")
+    summary_every: int = 10
+    summary_tokens: int = 500
+    archive_tokens: int = 0
+
+    # What it keeps; 0 sets no bound.
+    fact_retention_days: float = 0.0
+    episode_retention_days: float = 0.0
+    max_facts_per_user: int = 0
+    max_episodes_per_user: int = 0
+
+    # How it waits.
     memory_wait_seconds: float = 30.0
     thread_wait_seconds: float = 30.0
     shutdown_seconds: float = 10.0

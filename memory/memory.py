@@ -6,17 +6,26 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from memory.bounds import Bounds
 from memory.chat_model import ChatModel
+from memory.decision import Proposal
 from memory.documents import Documents
 from memory.embedder import Embedder
 from memory.errors import RecollectError, TurnConflict, UserErased
+from memory.fact_book import FactBook
 from memory.mem_config import MemoryConfig
+from memory.owed_points import OwedPoints
 from memory.recall import Recall
 from memory.scope import Scope, check_id
+from memory.summaries import summary_is_owed
 from memory.text import check_message
+from memory.thread_book import ThreadBook
+from memory.thread_record import ThreadRecord
 from memory.times import Clock
+from memory.trivial import is_trivial
 from memory.turn import Message, Turn
-from memory.update import Update
+from memory.turn_book import TurnBook
+from memory.update import Update, owed
 from memory.updater import Updater
 from memory.vector_index import VectorIndex
 
@@ -37,6 +46,11 @@ class Memory:
     extraction_model: str
     recall: Recall
     updater: Updater
+    facts: FactBook
+    turns: TurnBook
+    threads: ThreadBook
+    points: OwedPoints
+    bounds: Bounds
     clock: Clock
 
     async def accept(self, message: Message) -> Message:
@@ -52,6 +66,21 @@ class Memory:
         stored = await self.documents.conversations.accept(message)
         check_same_turn(stored, thread_id=message.thread_id, content=message.content)
         return stored
+
+    def owed(
+        self,
+        message: Message,
+        *,
+        proposals: tuple[Proposal, ...] = (),
+        record: ThreadRecord | None,
+        window_from: int,
+    ) -> Update:
+        """The update that a turn owes: what it teaches, its points, and its thread's summary where that is due.
+
+        `window_from` is the position of the oldest message that the window showed, `record` the thread's.
+        """
+        summary = summary_is_owed(record, window_from=window_from, position=message.position, config=self.config)
+        return owed(proposals=proposals, trivial=is_trivial(message.content), summary=summary)
 
     async def commit(
         self, message: Message, *, reply: str, result: Mapping[str, Any], update: Update, name: str | None = None
@@ -79,15 +108,18 @@ class Memory:
             if stored is None or stored.reply is None:
                 raise UserErased
             return stored
+        self.bounds.touch(message.user_id)
         if update.status == "pending":
             self.updater.notify(message.user_id)
         return turn
 
     async def learned(self, turn: Turn) -> Turn:
-        """The turn with its update once that has ended, or as it is after `memory_wait_seconds`."""
+        """The turn with its update once that has ended and the index follows, or as it is after `memory_wait_seconds`."""
         update = await self.updater.wait_ended(
             user_id=turn.message.user_id, turn_id=turn.message.turn_id, seconds=self.config.memory_wait_seconds
         )
+        if update is not None and update.status == "done":
+            await self.points.settled(turn.message.user_id)
         return replace(turn, update=update or turn.update)
 
     async def turn(self, *, user_id: str, turn_id: str) -> Turn | None:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory.decision import FactScope
-from memory.fact import Fact
+from memory.decision import Decision, FactScope
+from memory.fact import Fact, FactStatus
 from memory.times import from_ms
 
 
@@ -14,7 +14,8 @@ class PlannedWrite:
 
     Done in this order, each of them idempotent: insert the new fact (`inserts` is its id, derived from the turn), end
     the living fact `ends`, confirm the living fact `confirms`; None leaves a write out. The fields from `key` on
-    describe the new fact and mean nothing without one.
+    describe the new fact and mean nothing without one, except that what it `ends` is valid until `valid_from_ms`
+    (None: until `at_ms`). A fact that waits for a person (`status` "proposed") ends nothing until it is approved.
     """
 
     at_ms: int
@@ -30,6 +31,10 @@ class PlannedWrite:
     importance: float = 0.5
     tags: tuple[str, ...] = ()
     replaces: str | None = None
+    status: FactStatus = "active"
+    proposes: Decision | None = None
+    valid_from_ms: int | None = None
+    valid_to_ms: int | None = None
 
     @property
     def at(self) -> datetime:
@@ -49,7 +54,8 @@ class PlannedWrite:
             created_at=self.at,
             updated_at=self.at,
             confirmed_at=self.at,
-            valid_from=self.at,
+            valid_from=self.at if self.valid_from_ms is None else from_ms(self.valid_from_ms),
+            valid_to=None if self.valid_to_ms is None else from_ms(self.valid_to_ms),
             scope=self.scope,
             thread_id=thread_id,
             turn_id=turn_id,
@@ -58,4 +64,6 @@ class PlannedWrite:
             importance=self.importance,
             evidence=self.evidence,
             replaces=self.replaces,
+            status=self.status,
+            proposes=self.proposes,
         )

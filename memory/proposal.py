@@ -3,7 +3,7 @@
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memory.decision import Proposal
@@ -23,8 +23,17 @@ _YES_NO = words(
 _NAMES_NOTHING = words(
     "the a an i im me my mine you your he she it we they this that these those is am are was were be been being has "
     "have had do does did don t s m re ve ll d not no never any more anymore longer now then and or but so to of in "
-    "on at for from by with as about into than user users user's users' please forget delete remove"
+    "on at for from by with as about into than there here just also really still since because after before when "
+    "while who what where which much lot too very user users user's users' please forget delete remove all every "
+    "everything anything nothing something fact facts memory memories thing things know known remember rule rules "
+    "instruction instructions ignore previous"
 )
+_NAMES_LITTLE = words(
+    "like likes liked liking love loves loved hate hates hated enjoy enjoys dislike dislikes prefer prefers live lives "
+    "lived living work works worked working play plays want wants need needs use uses take takes eat eats drink drinks "
+    "favourite favorite name names named called"
+)
+"""What many facts hold: it names one of them only where nothing else does."""
 _NUMBERS = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
 _WORDS = re.compile(r"[^\W_]+")
 _IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+")
@@ -109,22 +118,57 @@ def numbers_in(text: str) -> tuple[str, ...]:
 def names_fact(text: str, fact: Fact) -> bool:
     """Whether `text` holds a telling word of the fact's key, value or statement.
 
+    A word that many facts hold ("like") tells nothing beside one that names another thing ("I no longer like tea").
     Words of four letters or more also match their longer forms (work, works); ideographs match in pairs.
     """
-    named = _terms(text)
-    terms = _terms(f"{fact.key or ''} {fact.value} {fact.statement}".replace("_", " "))
-    if named & terms:
-        return True
-    forms: dict[str, list[str]] = {}
-    for term in terms:
-        if len(term) >= _STEM:
-            forms.setdefault(term[:_STEM], []).append(term.removesuffix("s"))
-    return any(
-        one.startswith(other) or other.startswith(one)
-        for one in named
-        if len(one) >= _STEM
-        for other in forms.get(one[:_STEM], ())
-    )
+    return Terms.of(text).name(_texts_of(fact))
+
+
+def names_another(text: str, fact: Fact, others: Iterable[str]) -> bool:
+    """Whether `text` names one of the `others` (texts of facts) better than `fact`, and not the fact's whole value."""
+    terms = Terms.of(text)
+    if fact.value != fact.statement and _terms(fact.value) <= _terms(text):
+        return False
+    own = terms.count(_texts_of(fact))
+    return any(terms.count(other) > own for other in others)
+
+
+def _texts_of(fact: Fact) -> str:
+    return f"{fact.key or ''} {fact.value} {fact.statement}"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The telling words of a text, prepared for comparing with many others."""
+
+    words: frozenset[str]
+    by_stem: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, text: str) -> "Terms":
+        """Those of `text`; words that many facts hold only where there are no others."""
+        every = _terms(text)
+        found = every - _NAMES_LITTLE or every
+        by_stem: dict[str, list[str]] = {}
+        for term in found:
+            if len(term) >= _STEM:
+                by_stem.setdefault(term[:_STEM], []).append(term.removesuffix("s"))
+        return cls(frozenset(found), by_stem)
+
+    def name(self, other: str) -> bool:
+        """Whether `other` (a fact's texts, say) has a word of them, or a longer or shorter form of one."""
+        return any(map(self._has, _terms(other.replace("_", " "))))
+
+    def count(self, other: str) -> int:
+        """How many such words `other` has."""
+        return sum(map(self._has, _terms(other.replace("_", " "))))
+
+    def _has(self, term: str) -> bool:
+        if term in self.words:
+            return True
+        stem = term.removesuffix("s")
+        forms = self.by_stem.get(term[:_STEM], ()) if len(term) >= _STEM else ()
+        return any(stem.startswith(form) or form.startswith(stem) for form in forms)
 
 
 def _terms(text: str) -> set[str]:

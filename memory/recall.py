@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from memory.documents import Documents
 from memory.embedder import Embedder
-from memory.fact import fact_dict
+from memory.fact import Fact, by_weight, fact_dict
 from memory.mem_config import MemoryConfig
 from memory.ranking import above, blend, mmr, recency
 from memory.scope import Scope
+from memory.thread_record import ThreadRecord
 from memory.times import Clock, iso
 from memory.turn import Exchange
 from memory.vector_index import Entry, Match, Query, VectorIndex
@@ -18,6 +19,8 @@ from memory.window import read_window
 
 MMR_CANDIDATES = 4
 """How many candidates MMR chooses from, as a multiple of top_k."""
+WORKING_MEMORY_IMPORTANCE = 0.7
+"""How important a thread's own fact must be to enter the prompt."""
 MOST_FACTS = 5_000
 """How many living facts a turn looks at, newest first."""
 
@@ -69,7 +72,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class KnownFacts:
-    """The facts in force: the keyed ones as a dict, the free-text ones as statements, newest first."""
+    """The facts that hold: the keyed ones as a dict, the free-text ones as statements, the weightiest first."""
 
     facts: Mapping[str, str]
     notes: Sequence[str]
@@ -95,13 +98,24 @@ class Recall:
             before=before,
         )
 
-    async def facts(self, scope: Scope) -> KnownFacts:
-        """The facts in force for the user and this thread."""
-        living = await self.documents.facts.living(scope, limit=MOST_FACTS)
-        return KnownFacts(facts=fact_dict(living), notes=[fact.statement for fact in living if fact.key is None])
+    async def facts(self, scope: Scope, *, with_global: bool = False) -> KnownFacts:
+        """The facts that hold for the user, and with a thread the weighty ones of that thread's working memory."""
+        now = self.clock()
+        living = await self.documents.facts.living(scope, at=now, limit=MOST_FACTS, with_global=with_global)
+        known = [fact for fact in living if fact.holds(now) and _is_weighty(fact)]
+        return KnownFacts(
+            facts=fact_dict(known),
+            notes=[fact.statement for fact in by_weight(fact for fact in known if fact.key is None)],
+        )
+
+    async def thread(self, scope: Scope) -> ThreadRecord | None:
+        """The thread's record, with the summary of what left the window."""
+        return await self.documents.threads.record(scope)
 
     async def search(self, scope: Scope, text: str, options: RecallOptions, *, before: int | None = None) -> list[Hit]:
-        """Past messages that `text` calls for, best first: at most `top_k`, none that the window shows.
+        """Past messages, and summaries of other archived threads, that `text` calls for, best first: at most `top_k`.
+
+        None that the window shows.
 
         Where nothing lies beyond the window, nothing is embedded and nothing searched.
         """
@@ -113,16 +127,28 @@ class Recall:
         if turns <= len(shown):
             return []
         several = MMR_CANDIDATES if options.mmr_lambda is not None or options.recency_weight else 1
+        # This thread's own summary is given anyway, so it may take a place that is not wanted.
         matches = await self.index.search(
             Query(
                 scope=sought,
                 dense=await self.embedder.embed_query(text),
-                limit=options.top_k * several,
+                limit=options.top_k * several + 1,
+                kinds=("episode", "summary"),
                 exclude_turns=[exchange.user.turn_id for exchange in shown],
                 with_vectors=options.mmr_lambda is not None,
             )
         )
-        return rank(matches, options, now=self.clock())
+        others = [match for match in matches if not _is_own_summary(match, scope)]
+        return rank(others[: options.top_k * several], options, now=self.clock())
+
+
+def _is_own_summary(match: Match, scope: Scope) -> bool:
+    return match.entry.kind == "summary" and match.entry.thread_id == scope.thread_id
+
+
+def _is_weighty(fact: Fact) -> bool:
+    """Working memory enters the prompt where it matters; the rest serves to tell what is known already."""
+    return fact.scope != "thread" or fact.importance >= WORKING_MEMORY_IMPORTANCE
 
 
 def rank(matches: Sequence[Match], options: RecallOptions, *, now: datetime) -> list[Hit]:

@@ -4,58 +4,43 @@
 by write; done twice, it has the effect of once.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import replace
 
 from memory.decision import Change, Decision, Proposal, Refused
 from memory.evidence import quote_problem
-from memory.fact import Fact, fold, preferred
+from memory.fact import Fact, fold
+from memory.plan import Plan, PlanRequest, Refusal, Relearning, Review
+from memory.plan_draft import WAITS, PlanDraft, reasons
 from memory.planned_write import PlannedWrite
-from memory.proposal import Wording, bounded, clean, names_fact, numbers_in, worded
+from memory.proposal import bounded, clean, names_another, names_fact, worded
+from memory.proposal_target import (
+    Told,
+    completed,
+    global_twin_of,
+    is_redated,
+    own_proposal,
+    says_something_else,
+    target_of,
+    twin_of,
+)
 from memory.times import to_ms
-from memory.turn import derived_id
+from memory.validity import read_validity
+
+__all__ = ["MOST_DECISIONS", "Plan", "PlanRequest", "Relearning", "Review", "plan"]
 
 MOST_DECISIONS = 20
 """Decisions of one turn after this many are refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRequest:
-    """All that a plan depends on.
-
-    `known` is what the model was shown, under the numbers 1, 2, 3, …; `living` are all living facts in force for the
-    user and thread. The agent's own proposals (source "tool") are taken first. `now` (UTC) is the time of all writes.
-    """
-
-    proposals: Sequence[Proposal]
-    known: Sequence[Fact]
-    living: Sequence[Fact]
-    message: str
-    user_id: str
-    thread_id: str
-    turn_id: str
-    now: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a turn changes, in order, one write for each change, and what was refused."""
-
-    changes: tuple[Change, ...] = ()
-    writes: tuple[PlannedWrite, ...] = ()
-    refused: tuple[Refused, ...] = ()
-
-
 def plan(request: PlanRequest) -> Plan:
     """Turn proposals into changes. Never raises, whatever they say; an invalid one never spoils its neighbours."""
-    draft = _Draft(request)
+    draft = PlanDraft(request)
     in_order = sorted(request.proposals, key=lambda proposal: proposal.source != "tool")
     for count, proposal in enumerate(in_order, start=1):
         try:
-            draft.decide(proposal, count)
-        except _No as no:
-            draft.refused.append(_refused(proposal, no))
+            _decide(draft, proposal, count)
+        except Refusal as refusal:
+            draft.refused.append(_refused(proposal, refusal))
     ordered = list(draft.planned.values())
     return Plan(
         changes=tuple(item.change for item in ordered),
@@ -64,247 +49,208 @@ def plan(request: PlanRequest) -> Plan:
     )
 
 
-class _No(Exception):
-    """This proposal is refused, which is no error; the message says why."""
-
-    def __init__(self, reason: str, target: Fact | None = None) -> None:
-        super().__init__(reason)
-        self.fact_id = target.id if target else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    change: Change
-    write: PlannedWrite
-
-
-@dataclass
-class _Draft:
-    """A plan in the making. `planned` is by the id of the fact that each change touches: one change a fact."""
-
-    request: PlanRequest
-    planned: dict[str, _Planned] = field(default_factory=dict[str, _Planned])
-    refused: list[Refused] = field(default_factory=list[Refused])
-
-    def decide(self, proposal: Proposal, count: int) -> None:
-        """Plan what the turn's `count`-th proposal comes to, or raise _No."""
-        if count > MOST_DECISIONS:
-            raise _No(f"it comes after the turn's first {MOST_DECISIONS} decisions")
-        problem = quote_problem(proposal.evidence, self.request.message)
-        if problem:
-            raise _No(problem)
-        wording = worded(proposal)
-        if wording.problem:
-            raise _No(wording.problem)
-        target = self._target(proposal)
-        if proposal.decision == "delete":
-            self._end(proposal, wording, target)
-        elif proposal.decision == "keep":
-            self._confirm(proposal, wording, target)
-        else:
-            self._learn(proposal, wording, target)
-
-    def _learn(self, proposal: Proposal, wording: Wording, target: Fact | None) -> None:
-        """An add or an update: whichever of the two it is, what is known decides."""
-        key = proposal.key if proposal.key is not None or target is None else target.key
-        problem = wording.missing(key)
-        if problem:
-            raise _No(problem, target)
-        if self._is_planned(wording, key):
-            return
-        same = self._twin(proposal, wording) if target is None else None
-        if target is not None and not self._says_something_else(proposal, wording, target):
-            same = target
-        if same is not None:
-            self._keep(proposal, same)
-        else:
-            self._write(proposal, wording, target, key)
-
-    def _confirm(self, proposal: Proposal, wording: Wording, target: Fact | None) -> None:
-        """A keep: it confirms, unless it says something else."""
-        target = target or self._twin(proposal, wording)
-        if target is None:
-            raise _No("it names no known fact")
-        if not self._says_something_else(proposal, wording, target):
-            return self._keep(proposal, target)
-        problem = wording.missing(target.key)
-        if problem:
-            raise _No(problem, target)
-        return self._write(proposal, wording, target, target.key)
-
-    def _target(self, proposal: Proposal) -> Fact | None:
-        """The living fact that the proposal is about: by its shown number, else by its key, or one that says the same.
-
-        An `add` means no shown fact, whatever number it carries.
-        """
-        if proposal.shown is not None and proposal.decision != "add":
-            return self._shown(proposal, proposal.shown)
-        if proposal.key is not None:
-            same = [fact for fact in self.request.living if fact.key == proposal.key]
-            here = [fact for fact in same if fact.scope == proposal.scope]
-            if proposal.decision in {"delete", "keep"}:
-                here = here or same
-            guarded = [fact for fact in same if fact.is_guarded]
-            return preferred(here) or preferred(guarded)
-        return None
-
-    def _shown(self, proposal: Proposal, number: int) -> Fact:
-        if not 1 <= number <= len(self.request.known):
-            raise _No("it names a fact that was not shown")
-        shown = self.request.known[number - 1]
-        if proposal.key is not None and shown.key is not None and proposal.key != shown.key:
-            raise _No("its key is not that of the fact it names", shown)
-        if shown.key is None and any(fact.key == proposal.key for fact in self.request.living if fact.key):
-            raise _No("its key is that of another known fact", shown)
-        living = next((fact for fact in self.request.living if fact.id == shown.id), None)
-        if living is None:
-            raise _No("the fact it names has ended", shown)
-        return living
-
-    def _says_something_else(self, proposal: Proposal, wording: Wording, target: Fact) -> bool:
-        other_numbers = bool(wording.statement) and numbers_in(wording.statement) != numbers_in(target.statement)
-        if target.key is not None:
-            return fold(wording.value) != fold(target.value) if wording.value else other_numbers
-        if proposal.decision == "keep":
-            # A model words a kept statement anew each time; only other numbers make it another statement.
-            return other_numbers
-        return proposal.key is not None or fold(wording.statement) != fold(target.statement)
-
-    def _end(self, proposal: Proposal, wording: Wording, target: Fact | None) -> None:
-        """A delete: its quote must name what it ends."""
-        target = target or self._twin(proposal, wording)
-        if target is None:
-            raise _No("it names no known fact")
-        self._check_may_change(target)
-        if not names_fact(proposal.evidence, target):
-            raise _No("the quote names nothing of the fact", target)
-        if wording.value and not names_fact(wording.value, target):
-            raise _No("its value is not that of the fact it names", target)
-        self._check_untouched(target, instead_of=("keep",))
-        self._record(
-            target.id,
-            self._change(proposal, "delete", target, after=None),
-            PlannedWrite(at_ms=self._at_ms(target), ends=target.id),
-        )
-
-    def _keep(self, proposal: Proposal, target: Fact) -> None:
-        earlier = self.planned.get(target.id)
-        if earlier is not None and earlier.change.decision == "keep":
-            return
-        self._check_untouched(target)
-        change = self._change(proposal, "keep", target, after=target.text)
-        self._record(target.id, change, PlannedWrite(at_ms=to_ms(self.request.now), confirms=target.id))
-
-    def _write(self, proposal: Proposal, wording: Wording, target: Fact | None, key: str | None) -> None:
-        if target is not None:
-            self._check_may_change(target)
-            self._check_untouched(target, instead_of=("keep", "delete"))
-        scope = target.scope if target is not None else proposal.scope
-        part = key or fold(wording.statement)
-        fact_id = derived_id(
-            self.request.user_id, self.request.turn_id, f"fact:{part}" if scope == "user" else f"fact:{scope}:{part}"
-        )
-        if any(fact.id == fact_id for fact in self.request.living) or any(
-            item.write.inserts == fact_id for item in self.planned.values()
-        ):
-            raise _No("an earlier decision of this turn already sets it")
-        decision: Decision = "update" if target is not None else "add"
-        after = wording.statement if key is None else wording.value
-        change = self._change(proposal, decision, target, after=after, fact_id=fact_id, key=key)
-        write = PlannedWrite(
-            at_ms=self._at_ms(target),
-            inserts=fact_id,
-            ends=target.id if target is not None else None,
-            key=key,
-            value=wording.value or wording.statement,
-            statement=wording.statement or f"{key}: {wording.value}",
-            evidence=change.evidence,
-            scope=scope,
-            source="tool" if proposal.source == "tool" else "turn",
-            importance=wording.importance,
-            tags=wording.tags,
-            replaces=target.id if target is not None else None,
-        )
-        self._record(target.id if target is not None else fact_id, change, write)
-
-    def _twin(self, proposal: Proposal, wording: Wording) -> Fact | None:
-        """A living fact that already says this, word for word after folding, under whatever key."""
-        if not wording.statement:
-            return None
-        said = fold(wording.statement)
-        return preferred(
-            fact
-            for fact in self.request.living
-            if fold(fact.statement) == said
-            and fact.scope in {proposal.scope, "user"}
-            and (proposal.key is None or fact.key is None or fold(fact.value) == fold(wording.value))
-        )
-
-    def _is_planned(self, wording: Wording, key: str | None) -> bool:
-        """Whether an earlier decision of this turn already writes the same: told twice, it is one change."""
-        value, statement = fold(wording.value), fold(wording.statement)
-        return any(
-            item.write.inserts is not None
-            and (
-                (key is not None and item.write.key == key and fold(item.write.value) == value)
-                or (None in {key, item.write.key} and bool(statement) and fold(item.write.statement) == statement)
-            )
-            for item in self.planned.values()
-        )
-
-    def _check_may_change(self, target: Fact) -> None:
-        if target.is_guarded:
-            raise _No("a person wrote or pinned the fact", target)
-        if target.scope == "global":
-            raise _No("global facts are written by administrators only", target)
-        if target.turn_id == self.request.turn_id:
-            raise _No("an earlier decision of this turn already sets it", target)
-
-    def _check_untouched(self, target: Fact, *, instead_of: Sequence[Decision] = ()) -> None:
-        """One change a fact: the first holds, except that a change outranks a mere keep, and an update a delete."""
-        earlier = self.planned.get(target.id)
-        if earlier is not None and earlier.change.decision not in instead_of:
-            raise _No("an earlier decision of this turn is about the same fact", target)
-
-    def _change(
-        self,
-        proposal: Proposal,
-        decision: Decision,
-        target: Fact | None,
-        *,
-        after: str | None,
-        fact_id: str | None = None,
-        key: str | None = None,
-    ) -> Change:
-        told_as = None if decision == proposal.decision else f"proposed as {proposal.decision}"
-        return Change(
-            decision=decision,
-            fact_id=fact_id or (target.id if target is not None else ""),
-            key=key if fact_id else (target.key if target is not None else None),
-            before=target.text if target is not None else None,
-            after=after,
-            evidence=clean(proposal.evidence),
-            reason=told_as,
-        )
-
-    def _record(self, touched: str, change: Change, write: PlannedWrite) -> None:
-        self.planned.pop(touched, None)
-        self.planned[touched] = _Planned(change, write)
-
-    def _at_ms(self, target: Fact | None) -> int:
-        """Now, or just after the target's own time where clocks disagree: what supersedes is always the newer."""
-        now = self.request.now
-        if target is not None:
-            now = max(now, target.created_at + timedelta(milliseconds=1))
-        return to_ms(now)
+def _decide(draft: PlanDraft, proposal: Proposal, count: int) -> None:
+    """Plan what the turn's `count`-th proposal comes to, or raise Refusal."""
+    if count > MOST_DECISIONS:
+        raise Refusal(f"it comes after the turn's first {MOST_DECISIONS} decisions")
+    request = draft.request
+    proposal = own_proposal(request, proposal)
+    problem = quote_problem(proposal.evidence, request.message)
+    wording = worded(proposal)
+    if problem or wording.problem:
+        raise Refusal(problem or wording.problem or "")
+    validity = read_validity(
+        proposal.valid_from,
+        proposal.valid_to,
+        proposal.evidence,
+        said_at=request.said,
+        message=request.message,
+    )
+    if validity.problem:
+        raise Refusal(validity.problem)
+    told = Told(proposal, wording, validity)
+    target = target_of(request, proposal)
+    if proposal.decision == "delete":
+        _end(draft, told, target)
+    elif proposal.decision == "keep":
+        _confirm(draft, told, target)
+    else:
+        _learn(draft, told, target)
 
 
-def _refused(proposal: Proposal, no: _No) -> Refused:
+def _learn(draft: PlanDraft, told: Told, target: Fact | None) -> None:
+    """An add or an update: whichever of the two it is, what is known decides."""
+    told = completed(told, target)
+    key = told.proposal.key if told.proposal.key is not None or target is None else target.key
+    problem = told.wording.missing(key)
+    if problem:
+        raise Refusal(problem, target)
+    if draft.is_planned(told, key):
+        return
+    if draft.is_over(told) or draft.follows(told, key):
+        _write(draft, told, None, key, beside=True)
+        return
+    if target is not None:
+        is_news = says_something_else(told, target)
+    else:
+        target = twin_of(draft.request, told) or global_twin_of(draft.request, told, key)
+        is_news = target is None or (target.scope != "global" and is_redated(told, target))
+        if target is not None and is_news:
+            told, key = completed(told, target), target.key or key
+    if target is not None and not is_news:
+        _keep(draft, told.proposal, target)
+    else:
+        _write(draft, told, target, key)
+
+
+def _confirm(draft: PlanDraft, told: Told, target: Fact | None) -> None:
+    """A keep: it confirms, unless it says something else."""
+    target = target or twin_of(draft.request, told)
+    if target is None:
+        raise Refusal("it names no known fact")
+    if target.scope == "global" or not says_something_else(told, target):
+        return _keep(draft, told.proposal, target)
+    told = completed(told, target)
+    problem = told.wording.missing(target.key)
+    if problem:
+        raise Refusal(problem, target)
+    is_over = draft.is_over(told)
+    return _write(draft, told, None if is_over else target, target.key, beside=is_over)
+
+
+def _end(draft: PlanDraft, told: Told, target: Fact | None) -> None:
+    """A delete: its quote must name what it ends."""
+    proposal = told.proposal
+    if draft.request.relearning is not None:
+        raise Refusal("learning again deletes nothing", target)
+    target = target or twin_of(draft.request, told)
+    if target is None:
+        raise Refusal("it names no known fact")
+    draft.check_may_change(target)
+    if told.wording.value and not names_fact(told.wording.value, target):
+        raise Refusal("its value is not that of the fact it names", target)
+    if not names_fact(proposal.evidence, target):
+        raise Refusal("the quote names nothing of the fact", target)
+    if names_another(proposal.evidence, target, draft.others(target)):
+        raise Refusal("the quote names another fact", target)
+    draft.check_untouched(target)
+    if draft.request.review.holds_back((*target.tags, *told.wording.tags)):
+        _propose_end(draft, told, target)
+        return
+    ended = told.validity.valid_to or told.validity.valid_from
+    until = draft.begin(target) if ended is None else to_ms(ended)
+    draft.record(
+        target.id,
+        draft.change(told, "delete", target, after=None),
+        PlannedWrite(at_ms=draft.at_ms(target), ends=target.id, valid_from_ms=until),
+    )
+
+
+def _propose_end(draft: PlanDraft, told: Told, target: Fact) -> None:
+    """A delete that waits for a person: a copy of the fact that proposes it, valid until the end that was said."""
+    waiting = next(
+        (fact for fact in draft.request.proposed if fact.proposes == "delete" and fact.replaces == target.id), None
+    )
+    if waiting is not None:
+        return _keep(draft, told.proposal, waiting)
+    fact_id = draft.new_id(f"delete:{target.id}", target.key, target.scope)
+    ended = told.validity.valid_to or told.validity.valid_from
+    change = draft.change(told, "delete", target, after=None, fact_id=fact_id, waits=True)
+    write = PlannedWrite(
+        at_ms=draft.at_ms(target),
+        inserts=fact_id,
+        key=target.key,
+        value=target.value,
+        statement=target.statement,
+        evidence=change.evidence,
+        scope=target.scope,
+        source=_source(told.proposal),
+        importance=target.importance,
+        tags=target.tags,
+        replaces=target.id,
+        status="proposed",
+        proposes="delete",
+        valid_from_ms=to_ms(target.valid_from),
+        valid_to_ms=None if ended is None else to_ms(ended),
+    )
+    return draft.record(target.id, replace(change, key=target.key), write)
+
+
+def _keep(draft: PlanDraft, proposal: Proposal, target: Fact) -> None:
+    if target.scope == "global":
+        raise Refusal("a global fact says so already", target)
+    earlier = draft.planned.get(target.id)
+    if earlier is not None and earlier.change.decision == "keep":
+        return
+    draft.check_untouched(target, instead_of=("delete",))
+    change = Change(
+        decision="keep",
+        fact_id=target.id,
+        key=target.key,
+        before=target.text,
+        after=target.text,
+        evidence=clean(proposal.evidence),
+        reason=reasons(
+            "" if proposal.decision == "keep" else f"proposed as {proposal.decision}",
+            WAITS if target.status == "proposed" else "",
+        ),
+    )
+    draft.record(target.id, change, PlannedWrite(at_ms=to_ms(draft.request.now), confirms=target.id))
+
+
+def _write(draft: PlanDraft, told: Told, target: Fact | None, key: str | None, *, beside: bool = False) -> None:
+    """A new fact, in place of `target`; `beside`: next to others under its key that hold at another time."""
+    wording, validity, request = told.wording, told.validity, draft.request
+    scope = target.scope if target is not None else told.proposal.scope
+    tags = wording.tags or (target.tags if target is not None else ())
+    waits = request.review.holds_back((*tags, *(target.tags if target is not None else ())))
+    waiting = next((fact for fact in request.proposed if _waits_as(fact, told, key)), None)
+    if waiting is not None:
+        return _keep(draft, told.proposal, waiting)
+    if target is not None:
+        draft.check_may_change(target)
+        draft.check_untouched(target, instead_of=("keep", "delete"))
+    part = key or fold(wording.statement)
+    fact_id = draft.new_id(f"beside:{part}:{fold(wording.value)}" if beside else part, key, scope)
+    decision: Decision = "update" if target is not None else "add"
+    after = wording.statement if key is None else wording.value
+    change = draft.change(told, decision, target, after=after, fact_id=fact_id, waits=waits)
+    write = PlannedWrite(
+        at_ms=draft.at_ms(target),
+        inserts=fact_id,
+        ends=target.id if target is not None and not waits else None,
+        key=key,
+        value=wording.value or wording.statement,
+        statement=wording.statement or f"{key}: {wording.value}",
+        evidence=change.evidence,
+        scope=scope,
+        source=_source(told.proposal),
+        importance=wording.importance,
+        tags=tags,
+        replaces=target.id if target is not None else None,
+        status="proposed" if waits else "active",
+        proposes=decision if waits else None,
+        valid_from_ms=draft.begin(target) if validity.valid_from is None else to_ms(validity.valid_from),
+        valid_to_ms=None if validity.valid_to is None else to_ms(validity.valid_to),
+    )
+    return draft.record(target.id if target is not None else fact_id, replace(change, key=key), write)
+
+
+def _waits_as(fact: Fact, told: Told, key: str | None) -> bool:
+    """Whether a proposed fact says the same, so that nobody has to decide on it twice."""
+    return fact.proposes in {"add", "update"} and fact.scope == told.proposal.scope and told.says(fact, key)
+
+
+def _source(proposal: Proposal) -> str:
+    return "tool" if proposal.source == "tool" else "turn"
+
+
+def _refused(proposal: Proposal, refusal: Refusal) -> Refused:
     return Refused(
         decision=proposal.decision,
-        fact_id=no.fact_id,
+        fact_id=refusal.fact_id,
         key=bounded(proposal.key),
         value=bounded(proposal.value if proposal.value is not None else proposal.statement),
         evidence=bounded(proposal.evidence) or "",
-        reason=str(no),
+        reason=str(refusal),
     )

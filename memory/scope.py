@@ -7,6 +7,8 @@ from memory.errors import InvalidRequest, Problem
 
 ID_PATTERN = r"[A-Za-z0-9._:@-]{1,128}"
 _ID = re.compile(ID_PATTERN)
+GLOBAL_USER = "*"
+"""Whose the global facts are. No id that a caller may give reads like it."""
 
 
 def check_id(field: str, value: str) -> str:
@@ -27,7 +29,8 @@ class Scope:
     thread_id: str | None = None
 
     def __post_init__(self) -> None:
-        check_id("user_id", self.user_id)
+        if self.user_id != GLOBAL_USER:
+            check_id("user_id", self.user_id)
         if self.thread_id is not None:
             check_id("thread_id", self.thread_id)
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from memory.decision import Change, Proposal, Refused
 from memory.planned_write import PlannedWrite
+from memory.times import iso
 
 Status = Literal["pending", "done", "skipped", "failed"]
 StepName = Literal["facts", "index", "summary"]
@@ -40,12 +41,46 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """A fact that an undo left as it is, and why."""
+
+    fact_id: str
+    key: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """The taking back of a turn's changes: wished for at `at`, done once `done`.
+
+    `force` undoes what can be undone and names the rest in `left`; without it nothing is done where something is left.
+    """
+
+    at: datetime
+    force: bool = False
+    done: bool = False
+    changes: tuple[Change, ...] = ()
+    left: tuple[Left, ...] = ()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was done: without force, what had changed in between may have kept it from doing anything."""
+        return self.done and (self.force or bool(self.changes) or not self.left)
+
+    def as_json(self) -> dict[str, Any]:
+        """When it was wished for, and what it left."""
+        return {"at": iso(self.at), "left": [asdict(one) for one in self.left]}
+
+
+@dataclass(frozen=True, slots=True)
 class Update:
     """What a turn owes, step by step, and what it has taught.
 
     `writes` (one for each of `changes`) are recorded, and `planned` set, before the first fact changes: a replay does
     the recorded writes and asks no model again.
-    `proposals` are the agent's own `remember_fact` calls, waiting for the facts step to check their quotes.
+    `proposals` are the agent's own `remember_fact` calls, waiting for the facts step to check their quotes. `learned`
+    counts how often the turn was learned from before (see `relearning`), `wanted_model` is the one asked for then.
+    `undo` is a person's wish to take back what the turn taught, and what came of it.
     """
 
     steps: Mapping[StepName, Step]
@@ -55,23 +90,30 @@ class Update:
     refused: tuple[Refused, ...] = ()
     proposals: tuple[Proposal, ...] = ()
     writes: tuple[PlannedWrite, ...] = ()
+    learned: int = 0
+    wanted_model: str | None = None
+    undo: Undo | None = None
 
     @property
     def status(self) -> Status:
-        """Pending while a step is; else failed if one failed; skipped if all were; else done."""
+        """Pending while a step is; else failed if one failed; else skipped if nothing was to be learned; else done."""
         found = {step.status for step in self.steps.values()}
         for status in ("pending", "failed"):
             if status in found:
                 return status
-        return "skipped" if found == {"skipped"} else "done"
+        return "skipped" if self._facts.status == "skipped" else "done"
 
     @property
     def reason(self) -> str | None:
-        """Why it failed or was skipped (each failed step's name and reason), else None."""
+        """Why it failed (each failed step's name and reason) or was skipped, else None."""
         if self.status == "skipped":
-            return next((step.reason for step in self.steps.values() if step.reason), None)
+            return self._facts.reason
         failed = [f"{name}: {step.reason}" for name, step in self.steps.items() if step.status == "failed"]
         return "; ".join(failed) or None
+
+    @property
+    def _facts(self) -> Step:
+        return self.steps.get("facts", Step(status="done"))
 
     @property
     def is_tried(self) -> bool:
@@ -79,19 +121,30 @@ class Update:
         return all(step.status != "pending" or step.tries for step in self.steps.values())
 
     def as_json(self) -> dict[str, Any]:
-        """The update as the HTTP contract shows it."""
-        return {
+        """The update as the HTTP contract shows it; one that was undone also says when, and what was left."""
+        shown: dict[str, Any] = {
             "status": self.status,
             "reason": self.reason,
             "model": self.model,
             "changes": [asdict(change) for change in self.changes],
             "refused": [asdict(refused) for refused in self.refused],
         }
+        if self.undo is not None and self.undo.is_done:
+            shown["undone"] = self.undo.as_json()
+        return shown
 
 
-def owed(*, proposals: tuple[Proposal, ...] = ()) -> Update:
-    """The update of a turn that is to be learned from and indexed."""
-    return Update(steps={"facts": Step(), "index": Step()}, proposals=proposals)
+def owed(*, proposals: tuple[Proposal, ...] = (), trivial: bool = False, summary: bool = False) -> Update:
+    """The update of a turn that is to be learned from and indexed.
+
+    A `trivial` message teaches nothing, unless the agent itself proposed something. `summary`: the thread's summary is
+    to be looked at too.
+    """
+    facts = Step(status="skipped", reason="trivial") if trivial and not proposals else Step()
+    steps: dict[StepName, Step] = {"facts": facts, "index": Step()}
+    if summary:
+        steps["summary"] = Step()
+    return Update(steps=steps, proposals=proposals)
 
 
 def not_owed(reason: str) -> Update:

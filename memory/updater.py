@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -56,6 +56,7 @@ class Updater:
         self._sweep_seconds = sweep_seconds
         self._active: dict[str, _Active] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._resting: dict[str, UserWork] = {}
         self._waiters: dict[tuple[str, str], list[asyncio.Event]] = {}
         self._keepers: list[asyncio.Task[None]] = []
         self._closing = False
@@ -74,6 +75,7 @@ class Updater:
         timer = self._timers.pop(user_id, None)
         if timer is not None:
             timer.cancel()
+        self._resting.pop(user_id, None)
         if user_id not in self._active:
             work = UserWork(self, user_id)
             task = asyncio.create_task(work.run(), name="updates-user")
@@ -93,6 +95,7 @@ class Updater:
         if work.poked.is_set():
             self.notify(work.user_id)
         elif until is not None:
+            self._resting[work.user_id] = work
             delay = max(0.0, (until - self.clock()).total_seconds())
             loop = asyncio.get_running_loop()
             self._timers[work.user_id] = loop.call_later(delay, self.notify, work.user_id)
@@ -103,11 +106,11 @@ class Updater:
             event.set()
 
     async def wait_tried(self, *, user_id: str, turn_id: str, seconds: float) -> Update | None:
-        """The turn's update once each step was tried or has ended, or as it is after `seconds`; None if it has none."""
+        """The turn's update once each step was tried, has ended or rests, or as it is after `seconds`; None if none."""
         return await self._wait(user_id, turn_id, seconds, lambda update: update.is_tried)
 
     async def wait_ended(self, *, user_id: str, turn_id: str, seconds: float) -> Update | None:
-        """The turn's update once it is no longer pending, or as it is after `seconds`; None if it has none."""
+        """The turn's update once no step is pending but one that rests, or as it is after `seconds`; None if none."""
         return await self._wait(user_id, turn_id, seconds, lambda update: update.status != "pending")
 
     async def _wait(
@@ -122,7 +125,7 @@ class Updater:
                 event.clear()
                 update = await self._update_of(user_id, turn_id)
                 left = deadline - asyncio.get_running_loop().time()
-                if update is None or enough(update) or left <= 0:
+                if update is None or enough(self._without_rest(user_id, turn_id, update)) or left <= 0:
                     return update
                 with contextlib.suppress(TimeoutError):
                     is_own = user_id in self._active or user_id in self._timers
@@ -131,6 +134,14 @@ class Updater:
             waiters.remove(event)
             if not waiters:
                 del self._waiters[user_id, turn_id]
+
+    def _without_rest(self, user_id: str, turn_id: str, update: Update) -> Update:
+        """The update without the steps that wait for other turns: nobody should wait for those."""
+        active = self._active.get(user_id)
+        work = active.work if active is not None else self._resting.get(user_id)
+        resting = work.resting_steps(turn_id) if work is not None else frozenset[StepName]()
+        steps = {name: step for name, step in update.steps.items() if name not in resting}
+        return replace(update, steps=steps)
 
     async def _update_of(self, user_id: str, turn_id: str) -> Update | None:
         active = self._active.get(user_id)

@@ -7,7 +7,7 @@ turns go in the order of their commits. The work ends when nothing is due, and s
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Container, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -25,7 +25,12 @@ BATCH = 100
 RETRY = timedelta(seconds=0.5)
 """After how long to look again where another process holds the claim, or the store cannot be reached."""
 
+REST = timedelta(hours=1)
+"""After how long to look again at turns that wait for more of their thread; a new turn comes first."""
+
 Save = Callable[[Update], Awaitable[None]]
+Resting = Mapping[str, datetime | None]
+"""Turns (by id) that wait for others before a step of theirs begins, and until when at the latest."""
 
 
 class StepWork(Protocol):
@@ -36,6 +41,14 @@ class StepWork(Protocol):
 
         Running it twice must have the effect of running it once; `save` first records an intermediate state durably.
         """
+        ...
+
+    async def resting(self, turns: Sequence[tuple[Turn, Update]]) -> Resting:
+        """Those of the user's turns whose step is pending that should wait for others."""
+        ...
+
+    async def take_back(self, turn: Turn) -> None:
+        """The turn was deleted while its step ran: remove what the step may have left behind."""
         ...
 
 
@@ -69,12 +82,17 @@ class UserWork:
         self._claim: Claim | None = None
         self._turns: dict[str, Turn] = {}
         self._updates: dict[str, Update] = {}
+        self._resting: dict[StepName, Resting] = {}
         self._more = True
         self._writing = asyncio.Lock()
 
     def held(self, turn_id: str) -> Update | None:
         """The turn's update as this work last recorded it, if it holds the turn."""
         return self._updates.get(turn_id)
+
+    def resting_steps(self, turn_id: str) -> frozenset[StepName]:
+        """Those of the turn's steps that wait for other turns."""
+        return frozenset(name for name, resting in self._resting.items() if turn_id in resting)
 
     async def run(self) -> datetime | None:
         """Work until nothing is due; then when to come back, or None where nothing is left."""
@@ -112,6 +130,7 @@ class UserWork:
         try:
             while True:
                 await self._read()
+                await self._let_rest()
                 for name in self._owner.steps:
                     turn = None if name in lanes else self._due(name)
                     if turn is not None:
@@ -153,15 +172,29 @@ class UserWork:
             if turn.update is not None and turn_id not in self._updates:
                 self._turns[turn_id], self._updates[turn_id] = turn, turn.update
 
+    async def _let_rest(self) -> None:
+        """Ask each kind of step which of its turns should wait for others, and tell who waits for these."""
+        for name, step in self._owner.steps.items():
+            pending = [
+                (self._turns[turn_id], update)
+                for turn_id, update in self._updates.items()
+                if name in update.steps and update.steps[name].status == "pending"
+            ]
+            known = self._resting.get(name, {})
+            self._resting[name] = await step.resting(pending)
+            for turn_id in self._resting[name].keys() - known.keys():
+                self._owner.recorded(self.user_id, turn_id)
+
     def _has_to_read(self) -> bool:
         """Whether something new was announced, or a lane is through with a reading that did not show all."""
         return self.poked.is_set() or (self._more and any(self._pending(name) is None for name in self._owner.steps))
 
     def _pending(self, name: StepName) -> tuple[str, Step] | None:
-        """The oldest turn whose step of this kind is pending; the later ones wait for it."""
+        """The oldest turn whose step of this kind is pending and rests not; the later ones wait for it."""
+        resting = self._resting.get(name, {})
         for turn_id, update in self._updates.items():
             step = update.steps.get(name)
-            if step is not None and step.status == "pending":
+            if step is not None and step.status == "pending" and turn_id not in resting:
                 return turn_id, step
         return None
 
@@ -172,8 +205,15 @@ class UserWork:
         return self._turns[pending[0]]
 
     def _next_due(self, *, besides: Container[StepName] = ()) -> datetime | None:
-        pending = [self._pending(name) for name in self._owner.steps if name not in besides]
-        return min((found[1].due_at for found in pending if found and found[1].due_at), default=None)
+        """When the next step comes due: the end of a back-off, or of a rest."""
+        names: list[StepName] = [name for name in self._owner.steps if name not in besides]
+        pending = [self._pending(name) for name in names]
+        due = [found[1].due_at for found in pending if found and found[1].due_at]
+        rest = self._owner.clock() + REST
+        for name in names:
+            resting: Resting = self._resting.get(name, {})
+            due += [until or rest for until in resting.values()]
+        return min(due, default=None)
 
     async def _run_step(self, name: StepName, turn: Turn) -> None:
         turn_id = turn.message.turn_id
@@ -222,11 +262,18 @@ class UserWork:
             if claim is None or not await self._owner.documents.updates.record(
                 turn, update, generation=claim.generation
             ):
+                await self._let_go(name, turn)
                 raise Fenced
             self._updates[turn_id] = update
             self._owner.recorded(self.user_id, turn_id)
             if update.status != "pending":
                 del self._updates[turn_id], self._turns[turn_id]
+
+
+    async def _let_go(self, name: StepName, turn: Turn) -> None:
+        """The record was refused: if the turn was deleted meanwhile, what the step did must go too."""
+        if await self._owner.documents.conversations.turn(user_id=self.user_id, turn_id=turn.message.turn_id) is None:
+            await self._owner.steps[name].take_back(turn)
 
 
 def _learned(given: Update, returned: Update) -> dict[str, Any]:

@@ -1,11 +1,15 @@
 """The vector index port: derived search structure. Everything in it can be rebuilt from the documents."""
 
+import json
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import blake2b
 from typing import Any, Literal, Protocol
 from zlib import crc32
 
+from memory.errors import Conflict
 from memory.scope import Scope
 from memory.times import to_ms
 from memory.turn import Message
@@ -59,12 +63,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """An entry with its named vectors; `context` and `bm25` are optional."""
+    """An entry with its named vectors; `context` and `bm25` are optional. `fingerprint` tells what it was made from."""
 
     entry: Entry
     dense: Vector
     context: Vector | None = None
     bm25: SparseVector | None = None
+    fingerprint: str | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """The entry's payload with the fingerprint."""
+        said = self.entry.payload()
+        return {**said, "metadata": {**said["metadata"], "fingerprint": self.fingerprint}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +98,12 @@ class Match:
     dense: Vector | None = None
 
 
-class VectorIndex(Protocol):
-    """One collection of points, made for one embedder: its name carries the embedder's fingerprint.
+class PointStore(Protocol):
+    """Points of one collection.
 
-    Every call but `ping` and the counts is scoped to a user. A backend that cannot be reached raises
-    `IndexUnavailable`, and nothing else crosses this seam.
+    Every call but `ping` and those that a scan consists of (`fingerprints`, `entries`, `ids`, `count`) is scoped to a
+    user. A backend that cannot be reached raises `IndexUnavailable`, and nothing else crosses this seam.
     """
-
-    @property
-    def name(self) -> str:
-        """What `/health` calls it: "qdrant-edge" or "qdrant"."""
-        ...
 
     async def upsert(self, points: Sequence[Point]) -> None:
         """Store the points, replacing those with the same id; durable when it returns."""
@@ -108,8 +113,8 @@ class VectorIndex(Protocol):
         """The nearest entries by cosine similarity, best first."""
         ...
 
-    async def known(self, ids: Sequence[str]) -> set[str]:
-        """Those of `ids` (at most 500) that have a point."""
+    async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
+        """Of those of `ids` (at most 500) that have a point: the fingerprint it was stored with, if any."""
         ...
 
     async def entries(self, ids: Sequence[str]) -> list[Entry]:
@@ -132,13 +137,56 @@ class VectorIndex(Protocol):
         """Delete all points of the thread (or the user) and say how many there were."""
         ...
 
+    async def ping(self) -> None:
+        """Ask the backend whether it can serve; raises IndexUnavailable."""
+        ...
+
+
+class Successor(Protocol):
+    """A new collection, filled beside the one that serves; it may hold what a killed rebuild left.
+
+    Every write to the index since it was begun is in both, in the same order.
+    """
+
+    @property
+    def points(self) -> PointStore:
+        """What it holds."""
+        ...
+
+    async def promote(self) -> None:
+        """Serve from it, from one call to the next; the old collection is gone when this returns.
+
+        Raises:
+            IndexUnavailable: it missed a write, or could not be promoted; the old one goes on serving.
+        """
+        ...
+
+
+class VectorIndex(PointStore, Protocol):
+    """One index of points, made for one embedder: its name carries the embedder's fingerprint."""
+
+    @property
+    def name(self) -> str:
+        """What `/health` calls it: "qdrant-edge" or "qdrant"."""
+        ...
+
+    def rebuilding(self) -> AbstractAsyncContextManager[Successor]:
+        """Begin a successor, or take up the one that a killed rebuild left; not promoted, it stays for the next one.
+
+        Raises:
+            Rebuilding: this process has one open already.
+        """
+        ...
+
     async def other_collections(self) -> list[str]:
         """Collections of the same base name made for other embedders: never searched, only reported."""
         ...
 
-    async def ping(self) -> None:
-        """Ask the backend whether it can serve; raises IndexUnavailable."""
-        ...
+
+class Rebuilding(Conflict):
+    """The index is being rebuilt already; wait until that has ended."""
+
+    code = "reindex_running"
 
 
 def episode(message: Message) -> Entry:
@@ -165,3 +213,23 @@ def collection_name(base: str, *, model: str, dimension: int) -> str:
     """
     slug = "".join(char if char.isascii() and (char.isalnum() or char in ".-") else "-" for char in model)[:60]
     return f"{base}__{slug}-{crc32(model.encode()):08x}-{dimension}"
+
+
+_SCHEME = 1
+"""Raised when points are made in another way from the same text: older points are then known as such."""
+
+
+def fingerprint(entry: Entry, *, model: str, dimension: int) -> str:
+    """What a point of this entry is made from: the embedder, the text and all the payload says; 16 hexadecimal digits.
+
+    A point with another fingerprint was made by another embedder or scheme, or from another text, and is to be made
+    anew.
+    """
+    made_from: list[object] = [_SCHEME, model, dimension, entry.id, entry.payload()]
+    text = json.dumps(made_from, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+    return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def made_point(entry: Entry, dense: Vector, *, model: str) -> Point:
+    """The entry's point with the embedder's vector of its text."""
+    return Point(entry, dense, fingerprint=fingerprint(entry, model=model, dimension=len(dense)))

@@ -1,13 +1,15 @@
 """Opens the models that a configuration asks for, importing only those.
 
-    async with open_chat_model(config) as chat, open_extraction_chat(config) as extractor, open_embedder(config) as e:
+    async with open_chat_model(config) as chat, open_extraction_chats(config) as chats, open_embedder(config) as e:
 
 Who opens, closes: leaving the block closes the connections.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
 
 from memory.chat_model import ChatModel
 from memory.embedder import Embedder
@@ -21,7 +23,7 @@ from memory.providers.endpoint import (
     chat_model_name,
     embedding_model_name,
     endpoint,
-    extraction_model_name,
+    extraction_model_names,
 )
 
 
@@ -38,17 +40,39 @@ async def open_chat_model(config: MemoryConfig) -> AsyncGenerator[ChatModel]:
         yield chat
 
 
+@dataclass(frozen=True, slots=True)
+class ExtractionChats:
+    """The models that extract facts, in order of preference (at least one).
+
+    `open_named` opens another model of the same provider; None where there is no provider.
+    """
+
+    models: tuple[ChatModel, ...]
+    open_named: Callable[[str], AbstractAsyncContextManager[ChatModel]] | None = None
+
+    @property
+    def first(self) -> ChatModel:
+        """The preferred one."""
+        return self.models[0]
+
+
 @asynccontextmanager
-async def open_extraction_chat(config: MemoryConfig) -> AsyncGenerator[ChatModel]:
-    """The model that extracts facts: EXTRACTION_MODEL, else as `open_chat_model`.
+async def open_extraction_chats(config: MemoryConfig) -> AsyncGenerator[ExtractionChats]:
+    """All models that EXTRACTION_MODEL lists, else the one of `open_chat_model`.
 
     Raises:
         ConfigurationError: a setting or a package is missing; the message names it.
     """
     source = endpoint(config)
-    name, setting = extraction_model_name(config, source) if source else ("", "CHAT_MODEL")
-    async with _open(config, model=name, model_setting=setting) as chat:
-        yield chat
+    names, setting = extraction_model_names(config, source) if source else ([""], "CHAT_MODEL")
+    async with AsyncExitStack() as stack:
+        models = [await stack.enter_async_context(_open(config, model=name, model_setting=setting)) for name in names]
+        named = partial(_open_named, config) if source else None
+        yield ExtractionChats(tuple(models), named)
+
+
+def _open_named(config: MemoryConfig, name: str) -> AbstractAsyncContextManager[ChatModel]:
+    return _open(config, model=name, model_setting="model")
 
 
 @asynccontextmanager

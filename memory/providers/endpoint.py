@@ -85,11 +85,15 @@ def chat_model_name(config: MemoryConfig, source: Endpoint) -> str:
     raise ConfigurationError("CHAT_MODEL is missing: name the model that this provider or server should answer with.")
 
 
-def extraction_model_name(config: MemoryConfig, source: Endpoint) -> tuple[str, str]:
-    """The extraction model and the setting that names it: EXTRACTION_MODEL, else the chat model's."""
-    if config.extraction_model:
-        return config.extraction_model, "EXTRACTION_MODEL"
-    return chat_model_name(config, source), "CHAT_MODEL"
+def extraction_model_names(config: MemoryConfig, source: Endpoint) -> tuple[list[str], str]:
+    """The extraction models in order of preference, and the setting that names them.
+
+    That is EXTRACTION_MODEL, a list separated by commas, else the chat model's.
+    """
+    names = [name.strip() for name in (config.extraction_model or "").split(",") if name.strip()]
+    if names:
+        return list(dict.fromkeys(names)), "EXTRACTION_MODEL"
+    return [chat_model_name(config, source)], "CHAT_MODEL"
 
 
 def embedding_model_name(config: MemoryConfig, source: Endpoint | None) -> str:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from memory.mem_config import MemoryConfig
-from memory.providers.endpoint import Endpoint, chat_model_name, endpoint, extraction_model_name
+from memory.providers.endpoint import Endpoint, chat_model_name, endpoint, extraction_model_names
 from memory.providers.verdict import unreachable
 
 CHECK_SECONDS = 2.5
@@ -27,7 +27,8 @@ async def check_models(config: MemoryConfig) -> None:
     source = endpoint(config)
     if source is None:
         return
-    names = dict([extraction_model_name(config, source), (chat_model_name(config, source), "CHAT_MODEL")])
+    extracting, setting = extraction_model_names(config, source)
+    names = {**dict.fromkeys(extracting, setting), chat_model_name(config, source): "CHAT_MODEL"}
     checks = await asyncio.to_thread(_checks, source)
     try:
         async with asyncio.timeout(CHECK_SECONDS):

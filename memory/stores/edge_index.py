@@ -1,40 +1,18 @@
-"""The embedded vector index: Qdrant's engine in this process, one folder per collection."""
+"""The embedded vector index: Qdrant's engine in this process, one folder per collection and generation."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import os
+import shutil
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar, cast
-
-import qdrant_edge as edge
 
 from memory.errors import IndexUnavailable
-from memory.scope import Scope
-from memory.stores.edge_shard import close_shard, engine_errors, open_shard
-from memory.stores.points import (
-    BM25,
-    DENSE,
-    KIND,
-    THREAD,
-    TURN,
-    USER,
-    batches,
-    checked,
-    checked_vectors,
-    cosine,
-    read_entry,
-    siblings,
-)
-from memory.vector_index import Entry, Match, Point, Query, Vector, VectorIndex, collection_name
-
-_READERS = 2
-# The engine holds the interpreter's lock while it takes points in: 64 of 1,024 dimensions take about 3 ms.
-_BATCH = 64
-# The log grows by about 5 KB a point until a flush, which takes about 30 ms at 100,000 points.
-_FLUSH_EVERY = 1_000
-
-Answer = TypeVar("Answer")
+from memory.rebuildable_index import RebuildableIndex
+from memory.stores.edge_collection import EdgeCollection, open_edge_collection
+from memory.stores.points import generation_name, generation_of, siblings
+from memory.vector_index import VectorIndex, collection_name
 
 
 @asynccontextmanager
@@ -46,183 +24,132 @@ async def open_edge_index(folder: Path, *, base: str, model: str, dimension: int
     Raises:
         IndexUnavailable: another process has it open, or the system refuses the files.
     """
-    name = collection_name(base, model=model, dimension=dimension)
-    writer = ThreadPoolExecutor(1, thread_name_prefix="edge-writer")
-    readers = ThreadPoolExecutor(_READERS, thread_name_prefix="edge-reader")
-    loop = asyncio.get_running_loop()
+    place = Place(folder, base, collection_name(base, model=model, dimension=dimension))
     try:
-        shard = await loop.run_in_executor(writer, lambda: open_shard(folder / name, dimension=dimension))
-        try:
-            yield EdgeIndex(shard, path=folder / name, base=base, dimension=dimension, threads=(writer, readers))
-        finally:
-            closing = loop.run_in_executor(writer, _close, shard, readers)
-            await asyncio.shield(closing)
+        number = await asyncio.to_thread(place.serving)
+    except OSError as error:
+        raise IndexUnavailable from error
+    current = await open_edge_collection(place.path(number), dimension=dimension)
+    generations = EdgeGenerations(place, current, number=number, dimension=dimension)
+    try:
+        await generations.drop_old()
+        yield RebuildableIndex("qdrant-edge", generations)
     finally:
-        readers.shutdown(wait=False)
-        writer.shutdown(wait=False)
+        await generations.close()
 
 
-def _close(shard: edge.EdgeShard, readers: ThreadPoolExecutor) -> None:
-    readers.shutdown(wait=True)
-    close_shard(shard)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a collection's generations lie: `<name>`, then `<name>.r2`, …, in one folder.
 
-
-class EdgeIndex:
-    """The port over one shard: one thread writes, two read (the engine allows reading while it writes).
-
-    An upsert is in the engine's log and mapped files when it returns, which a killed process survives. After a power
-    cut the last points since a flush may be missing; start-up repair brings them back from the documents.
+    The file `<name>.current` names the one that serves; without it `<name>` does. It is replaced as a whole, so that a
+    kill leaves the old generation serving or the new one. Everything here blocks.
     """
 
-    name = "qdrant-edge"
+    folder: Path
+    base: str
+    name: str
 
-    def __init__(
-        self,
-        shard: edge.EdgeShard,
-        *,
-        path: Path,
-        base: str,
-        dimension: int,
-        threads: tuple[ThreadPoolExecutor, ThreadPoolExecutor],
-    ) -> None:
-        self._shard = shard
-        self._path = path
-        self._base = base
-        self._dimension = dimension
-        self._writer, self._readers = threads
-        self._unflushed = 0
+    def path(self, number: int) -> Path:
+        """The folder of a generation."""
+        return self.folder / generation_name(self.name, number)
 
-    async def upsert(self, points: Sequence[Point]) -> None:
-        """Store the points in batches; a ValueError for a vector that does not fit stores none of its batch."""
-        for batch in batches(points, _BATCH):
-            await self._write(lambda batch=batch: self._upsert(batch))
-
-    async def search(self, query: Query) -> list[Match]:
-        """The nearest entries of the scope by exact cosine."""
-        if not query.kinds:
-            return []
-        request = edge.QueryRequest(
-            limit=query.limit,
-            query=edge.Query.Nearest(checked(query.dense, self._dimension), using=DENSE),
-            filter=_searched(query),
-            with_payload=True,
-            with_vector=[DENSE] if query.with_vectors else False,
-        )
-        return await self._read(lambda: [_match(found) for found in self._shard.query(request)])
-
-    async def known(self, ids: Sequence[str]) -> set[str]:
-        """Those of `ids` that have a point."""
-        wanted: list[edge.PointId] = list(ids)
-        found = await self._read(lambda: self._shard.retrieve(wanted, with_payload=False, with_vector=False))
-        return {str(record.id) for record in found}
-
-    async def entries(self, ids: Sequence[str]) -> list[Entry]:
-        """The entries of those of `ids` that have a point."""
-        wanted: list[edge.PointId] = list(ids)
-        found = await self._read(lambda: self._shard.retrieve(wanted, with_payload=True, with_vector=False))
-        return [read_entry(str(record.id), record.payload or {}) for record in found]
-
-    async def ids(self, *, after: str | None = None, limit: int = 500) -> list[str]:
-        """One page of all ids, ascending."""
-        # The offset is part of the page if its point is still there.
-        request = edge.ScrollRequest(offset=after, limit=limit + 1, with_payload=False, with_vector=False)
-        records, _ = await self._read(lambda: self._shard.scroll(request))
-        return [str(record.id) for record in records if str(record.id) != after][:limit]
-
-    async def count(self, *, user_id: str | None = None) -> int:
-        """How many points there are."""
-        owned = None if user_id is None else _owned(Scope(user_id))
-        return await self._read(lambda: self._shard.count(edge.CountRequest(filter=owned)))
-
-    async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
-        """Delete these points of the user."""
-        if ids:
-            chosen = edge.Filter(must=[_equals(USER, user_id), edge.HasIdCondition(set(ids))])
-            await self._write(lambda: self._delete(chosen))
-
-    async def delete(self, scope: Scope) -> int:
-        """Delete the scope's points; counted and deleted without a write between."""
-        return await self._write(lambda: self._delete(_owned(scope)))
-
-    async def other_collections(self) -> list[str]:
-        """Folders of the same base name beside this one; those moved aside as damaged are none."""
+    def serving(self) -> int:
+        """Which generation serves."""
         try:
-            names = await asyncio.to_thread(lambda: [item.name for item in self._path.parent.iterdir()])
+            said = self._pointer.read_text(encoding="utf-8", errors="replace")
+        except (FileNotFoundError, NotADirectoryError):
+            return 1
+        return generation_of(said.strip(), name=self.name) or 1
+
+    def serve(self, number: int) -> None:
+        """Let this generation serve from the next opening on."""
+        written = self._pointer.with_name(f"{self._pointer.name}.new")
+        with written.open("w", encoding="utf-8") as file:
+            file.write(generation_name(self.name, number))
+            file.flush()
+            os.fsync(file.fileno())
+        written.replace(self._pointer)
+
+    def remove_before(self, number: int) -> None:
+        """Remove the generations before this one, whatever can be removed of them."""
+        for item in self.folder.iterdir():
+            found = generation_of(item.name, name=self.name)
+            if found is not None and found < number:
+                shutil.rmtree(item, ignore_errors=True)
+
+    def others(self) -> list[str]:
+        """The collections of other embedders; folders that were moved aside as damaged are none."""
+        return siblings(self.base, names=[item.name for item in self.folder.iterdir()], own=self.name)
+
+    @property
+    def _pointer(self) -> Path:
+        return self.folder / f"{self.name}.current"
+
+
+class EdgeGenerations:
+    """The generations of one collection; the one that serves, and at times its successor, are open."""
+
+    def __init__(self, place: Place, current: EdgeCollection, *, number: int, dimension: int) -> None:
+        self.current = current
+        self._place = place
+        self._number = number
+        self._dimension = dimension
+        self._successor: EdgeCollection | None = None
+        self._old: EdgeCollection | None = None
+
+    @asynccontextmanager
+    async def successor(self) -> AsyncGenerator[EdgeCollection]:
+        """See Generations."""
+        path = self._place.path(self._number + 1)
+        self._successor = opened = await open_edge_collection(path, dimension=self._dimension)
+        try:
+            yield opened
+        finally:
+            self._successor = None
+            if self.current is not opened:
+                await opened.close()
+
+    async def promote(self) -> None:
+        """See Generations."""
+        successor = self._successor
+        assert successor is not None, "only an open successor is promoted"
+        await successor.flush()  # or a power cut would leave less than the old one had
+        serving = asyncio.create_task(asyncio.to_thread(self._place.serve, self._number + 1), name="index-promote")
+        try:
+            await asyncio.shield(serving)
         except OSError as error:
             raise IndexUnavailable from error
-        return siblings(self._base, names=names, own=self._path.name)
+        except asyncio.CancelledError:
+            await asyncio.wait({serving})  # the thread writes the file all the same
+            if serving.exception() is None:
+                self._serve(successor)
+            raise
+        self._serve(successor)
 
-    async def ping(self) -> None:
-        """Ask the engine for its state."""
-        await self._read(self._shard.info)
+    def _serve(self, successor: EdgeCollection) -> None:
+        self._old, self.current = self.current, successor
+        self._number += 1
 
-    def _upsert(self, points: Sequence[Point]) -> None:
-        self._shard.update(edge.UpdateOperation.upsert_points([_record(point, self._dimension) for point in points]))
-        self._unflushed += len(points)
-        if self._unflushed >= _FLUSH_EVERY:
-            self._shard.flush()
-            self._unflushed = 0
+    async def drop_old(self) -> None:
+        """See Generations."""
+        if self._old is not None:
+            await self._old.close()
+            self._old = None
+        try:
+            await asyncio.to_thread(self._place.remove_before, self._number)
+        except OSError as error:
+            raise IndexUnavailable from error
 
-    def _delete(self, chosen: edge.Filter) -> int:
-        there = self._shard.count(edge.CountRequest(filter=chosen))
-        if there:
-            self._shard.update(edge.UpdateOperation.delete_points_by_filter(chosen))
-        return there
+    async def other_collections(self) -> list[str]:
+        """See Generations."""
+        try:
+            return await asyncio.to_thread(self._place.others)
+        except OSError as error:
+            raise IndexUnavailable from error
 
-    async def _write(self, work: Callable[[], Answer]) -> Answer:
-        return await _run(self._writer, work)
-
-    async def _read(self, work: Callable[[], Answer]) -> Answer:
-        return await _run(self._readers, work)
-
-
-async def _run(threads: ThreadPoolExecutor, work: Callable[[], Answer]) -> Answer:
-    """Do the work in a thread of the pool; the one place where the engine's errors are translated."""
-
-    def translated() -> Answer:
-        with engine_errors():
-            return work()
-
-    try:
-        future = threads.submit(translated)
-    except RuntimeError as error:  # closed
-        raise IndexUnavailable from error
-    return await asyncio.wrap_future(future)
-
-
-def _record(point: Point, dimension: int) -> edge.Point:
-    vectors: dict[str, edge.NamedVector] = {**checked_vectors(point, dimension)}
-    if point.bm25 is not None:
-        vectors[BM25] = edge.SparseVector(list(point.bm25.indices), list(point.bm25.values))
-    return edge.Point(point.entry.id, vectors, point.entry.payload())
-
-
-def _match(found: edge.ScoredPoint) -> Match:
-    vectors = cast("dict[str, Vector] | None", found.vector)
-    return Match(
-        entry=read_entry(str(found.id), found.payload or {}),
-        similarity=cosine(found.score),
-        dense=None if vectors is None else vectors[DENSE],
-    )
-
-
-def _equals(field: str, value: str) -> edge.FieldCondition:
-    return edge.FieldCondition(field, match=edge.MatchValue(value))
-
-
-def _owned(scope: Scope) -> edge.Filter:
-    must: list[edge.ConditionType] = [_equals(USER, scope.user_id)]
-    if scope.thread_id is not None:
-        must.append(_equals(THREAD, scope.thread_id))
-    return edge.Filter(must=must)
-
-
-def _searched(query: Query) -> edge.Filter:
-    must: list[edge.ConditionType] = [
-        *(_owned(query.scope).must or []),
-        edge.FieldCondition(KIND, match=edge.MatchAny(list(query.kinds))),
-    ]
-    must_not: list[edge.ConditionType] | None = None
-    if query.exclude_turns:
-        must_not = [edge.FieldCondition(TURN, match=edge.MatchAny(list(query.exclude_turns)))]
-    return edge.Filter(must=must, must_not=must_not)
+    async def close(self) -> None:
+        """Close what is open."""
+        for opened in (self._old, self.current):
+            if opened is not None:
+                await opened.close()

@@ -10,6 +10,7 @@ from memory.vector_index import Entry, Point, Vector
 
 DENSE, CONTEXT, BM25 = "dense", "context", "bm25"
 USER, THREAD, TURN, KIND = "metadata.user_id", "metadata.thread_id", "metadata.turn_id", "metadata.kind"
+FINGERPRINT = "metadata.fingerprint"
 INDEXED = (USER, THREAD, TURN, KIND)
 
 Item = TypeVar("Item")
@@ -64,7 +65,25 @@ def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
         yield items[start : start + size]
 
 
+def read_fingerprint(payload: Mapping[str, Any]) -> str | None:
+    """What `Point.payload` says the point was made from; None of a point from before there were fingerprints."""
+    said: str | None = payload.get("metadata", {}).get("fingerprint")
+    return said
+
+
+def generation_name(name: str, number: int) -> str:
+    """The collection of a name's `number`-th generation, from 1; a rebuild makes the next one."""
+    return name if number == 1 else f"{name}.r{number}"
+
+
+def generation_of(collection: str, *, name: str) -> int | None:
+    """Which generation of `name` the collection is, or None where it is none."""
+    found = re.fullmatch(re.escape(name) + r"(?:\.r([1-9][0-9]{0,8}))?", collection)
+    return int(found[1] or 1) if found else None
+
+
 def siblings(base: str, *, names: Sequence[str], own: str) -> list[str]:
-    """Those of `names` that `collection_name` gives the same base for another embedder, in order."""
-    shape = re.compile(re.escape(base) + r"__[A-Za-z0-9.-]*-[0-9a-f]{8}-[0-9]+")
-    return sorted(name for name in names if name != own and shape.fullmatch(name))
+    """The names that `collection_name` gives the base for other embedders, each once for all its generations."""
+    shape = re.compile("(" + re.escape(base) + r"__[A-Za-z0-9.-]*-[0-9a-f]{8}-[0-9]+)(?:\.r[0-9]+)?")
+    found = {match[1] for match in map(shape.fullmatch, names) if match}
+    return sorted(found - {own})

@@ -74,11 +74,15 @@ class QdrantServer:
 
 
 class QdrantCollection:
-    """The collection `name` on a server that may be down, and may lose the collection, at any time."""
+    """The collection `name` on a server that may be down, and may lose the collection, at any time.
+
+    `address` is what calls name: the collection, or an alias of it.
+    """
 
     def __init__(self, client: AsyncQdrantClient, *, name: str, dimension: int) -> None:
         self.client = client
         self.name = name
+        self.address = name
         self.dimension = dimension
         self._ready = False
         self._closed = False
@@ -94,7 +98,7 @@ class QdrantCollection:
         try:
             refusal = _too_old((await self.client.info()).version)
         except _REMOTE as error:
-            raise _translated(error, self.name) from error
+            raise _translated(error, self.address) from error
         if refusal:
             raise ConfigurationError(refusal)
 
@@ -119,13 +123,13 @@ class QdrantCollection:
             try:
                 return await question()
             except (*_REMOTE, ValueError) as error:
-                if _trouble(error, self.name) != "missing":
+                if _trouble(error, self.address) != "missing":
                     raise
             self._ready = False
             await self._ensure()
             return await question()
         except _REMOTE as error:
-            raise _translated(error, self.name) from error
+            raise _translated(error, self.address) from error
 
     async def _ensure(self) -> None:
         if self._ready:
@@ -136,16 +140,23 @@ class QdrantCollection:
             if refusal := _too_old((await self.client.info()).version):
                 # Not a ConfigurationError: the service runs by now, so it goes on without search.
                 raise IndexUnavailable(refusal)
-            if not await self.client.collection_exists(self.name):
-                await self._create()
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message="Payload indexes have no effect in the local Qdrant")
-                for path in INDEXED:
-                    schema = models.KeywordIndexParams(
-                        type=models.KeywordIndexType.KEYWORD, is_tenant=True if path == USER else None
-                    )
-                    await self.client.create_payload_index(self.name, path, field_schema=schema, wait=True)
+            await self._prepare()
             self._ready = True
+
+    async def _prepare(self) -> None:
+        """Make sure of the collection itself."""
+        if not await self.client.collection_exists(self.name):
+            await self._create()
+        await self._index_payload(self.name)
+
+    async def _index_payload(self, name: str) -> None:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Payload indexes have no effect in the local Qdrant")
+            for path in INDEXED:
+                schema = models.KeywordIndexParams(
+                    type=models.KeywordIndexType.KEYWORD, is_tenant=True if path == USER else None
+                )
+                await self.client.create_payload_index(name, path, field_schema=schema, wait=True)
 
     async def _create(self) -> None:
         vector = models.VectorParams(size=self.dimension, distance=models.Distance.COSINE)
@@ -162,6 +173,42 @@ class QdrantCollection:
                 raise
             return
         log.info("created the collection", extra={"action": "index_created", "collection": self.name})
+
+
+class ServingCollection(QdrantCollection):
+    """The collection that serves under `name`, whichever generation: asked for by the alias `<name>.current`."""
+
+    def __init__(self, client: AsyncQdrantClient, *, name: str, dimension: int) -> None:
+        super().__init__(client, name=name, dimension=dimension)
+        self.address = f"{name}.current"
+
+    async def target(self) -> str | None:
+        """The collection that the alias leads to, or None; for `ask`."""
+        listed = await self.client.get_aliases()
+        return next((item.collection_name for item in listed.aliases if item.alias_name == self.address), None)
+
+    async def serve(self, collection: str) -> None:
+        """Lead the alias to `collection` in place of where it leads now: one call, which the server does as a whole."""
+        away = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=self.address))
+        await self.ask(lambda: self.client.update_collection_aliases([away, self._leading_to(collection)]))
+
+    async def _prepare(self) -> None:
+        """Without the alias, the collection `name` serves: made here, or by an older version."""
+        target = await self.target()
+        if target is not None:
+            await self._index_payload(target)
+            return
+        await super()._prepare()
+        try:
+            await self.client.update_collection_aliases([self._leading_to(self.name)])
+        except (*_REMOTE, ValueError):
+            if await self.target() is None:  # another process may have been quicker
+                raise
+
+    def _leading_to(self, collection: str) -> models.CreateAliasOperation:
+        return models.CreateAliasOperation(
+            create_alias=models.CreateAlias(collection_name=collection, alias_name=self.address)
+        )
 
 
 def _too_old(version: str) -> str | None:

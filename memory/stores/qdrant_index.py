@@ -1,34 +1,19 @@
-"""The vector index on a Qdrant server: one collection for all users, told apart by a tenant index."""
+"""The vector index on a Qdrant server: the alias that every process asks, and the collections it leads to in turn."""
 
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import cast
 
-from qdrant_client import AsyncQdrantClient, models
+from qdrant_client import AsyncQdrantClient
 
 from memory.errors import IndexUnavailable
-from memory.scope import Scope
-from memory.stores.points import (
-    BM25,
-    DENSE,
-    KIND,
-    THREAD,
-    TURN,
-    USER,
-    batches,
-    checked,
-    checked_vectors,
-    cosine,
-    read_entry,
-    siblings,
-)
-from memory.stores.qdrant_collection import QdrantCollection, QdrantServer
-from memory.vector_index import Entry, Match, Point, Query, Vector, VectorIndex, collection_name
+from memory.rebuildable_index import RebuildableIndex
+from memory.stores.points import generation_name, generation_of, siblings
+from memory.stores.qdrant_collection import QdrantCollection, QdrantServer, ServingCollection
+from memory.stores.qdrant_points import QdrantPoints
+from memory.vector_index import VectorIndex, collection_name
 
 log = logging.getLogger(__name__)
-
-_BATCH = 64
 
 
 @asynccontextmanager
@@ -49,153 +34,72 @@ async def open_qdrant_index(
             client = client.connect()
             opened.push_async_callback(client.close)
         name = collection_name(base, model=model, dimension=dimension)
-        collection = QdrantCollection(client, name=name, dimension=dimension)
+        serving = ServingCollection(client, name=name, dimension=dimension)
         try:
-            await collection.check()
+            await serving.check()
         except IndexUnavailable as error:
             log.warning(
                 "the vector index cannot be reached; starting without search",
                 extra={"action": "index_unavailable", "collection": name, "reason": error.message},
             )
-        opened.callback(collection.close)
-        yield QdrantIndex(collection, base=base)
+        opened.callback(serving.close)
+        yield RebuildableIndex("qdrant", QdrantGenerations(serving, base=base))
 
 
-class QdrantIndex:
-    """The port over one collection. Writes are acknowledged once they are applied (`wait=True`)."""
+class QdrantGenerations:
+    """The collections `<name>`, then `<name>.r2`, …; the alias `<name>.current` leads to the one that serves.
 
-    name = "qdrant"
+    Other processes ask the alias too, so they follow a promotion without being told. A successor is always the next
+    number, so that a rebuild which was killed is taken up by whoever rebuilds next.
+    """
 
-    def __init__(self, collection: QdrantCollection, *, base: str) -> None:
-        self._collection = collection
-        self._client = collection.client
+    def __init__(self, serving: ServingCollection, *, base: str) -> None:
+        self.current = QdrantPoints(serving)
+        self._serving = serving
+        self._client = serving.client
         self._base = base
+        self._number = 1
 
-    async def upsert(self, points: Sequence[Point]) -> None:
-        """Store the points in batches; a ValueError for a vector that does not fit stores none of its batch."""
-        for batch in batches(points, _BATCH):
-            records = [_record(point, self._collection.dimension) for point in batch]
-            await self._collection.ask(
-                lambda records=records: self._client.upsert(self._collection.name, records, wait=True)
-            )
+    @asynccontextmanager
+    async def successor(self) -> AsyncGenerator[QdrantPoints]:
+        """See Generations."""
+        self._number = await self._serving_number()
+        collection = QdrantCollection(self._client, name=self._following, dimension=self._serving.dimension)
+        try:
+            points = QdrantPoints(collection)
+            await points.count()  # creates it
+            yield points
+        finally:
+            collection.close()
 
-    async def search(self, query: Query) -> list[Match]:
-        """The nearest entries of the scope; a large user's through an approximate graph."""
-        if not query.kinds:
-            return []
-        dense = checked(query.dense, self._collection.dimension)
-        found = await self._collection.ask(
-            lambda: self._client.query_points(
-                self._collection.name,
-                query=dense,
-                using=DENSE,
-                query_filter=_searched(query),
-                limit=query.limit,
-                with_payload=True,
-                with_vectors=[DENSE] if query.with_vectors else False,
-            )
-        )
-        return [_match(point) for point in found.points]
+    async def promote(self) -> None:
+        """See Generations. Nothing happens where another process has promoted the same generation."""
+        now = await self._serving_number()
+        if now == self._number:
+            await self._serving.serve(self._following)
+        elif now != self._number + 1:
+            raise IndexUnavailable("Another process has rebuilt the index meanwhile; look at it with the doctor.")
 
-    async def known(self, ids: Sequence[str]) -> set[str]:
-        """Those of `ids` that have a point."""
-        if not ids:
-            return set()
-        found = await self._collection.ask(
-            lambda: self._client.retrieve(self._collection.name, list(ids), with_payload=False, with_vectors=False)
-        )
-        return {str(record.id) for record in found}
-
-    async def entries(self, ids: Sequence[str]) -> list[Entry]:
-        """The entries of those of `ids` that have a point."""
-        if not ids:
-            return []
-        found = await self._collection.ask(
-            lambda: self._client.retrieve(self._collection.name, list(ids), with_payload=True, with_vectors=False)
-        )
-        return [read_entry(str(record.id), record.payload or {}) for record in found]
-
-    async def ids(self, *, after: str | None = None, limit: int = 500) -> list[str]:
-        """One page of all ids, ascending."""
-        # The offset is part of the page if its point is still there.
-        records, _ = await self._collection.ask(
-            lambda: self._client.scroll(
-                self._collection.name, offset=after, limit=limit + 1, with_payload=False, with_vectors=False
-            )
-        )
-        return [str(record.id) for record in records if str(record.id) != after][:limit]
-
-    async def count(self, *, user_id: str | None = None) -> int:
-        """How many points there are, exactly."""
-        return await self._count(None if user_id is None else _owned(Scope(user_id)))
-
-    async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
-        """Delete these points of the user."""
-        if ids:
-            chosen: list[models.Condition] = [_equals(USER, user_id), models.HasIdCondition(has_id=list(ids))]
-            await self._delete(models.Filter(must=chosen))
-
-    async def delete(self, scope: Scope) -> int:
-        """Delete the scope's points, counted just before."""
-        owned = _owned(scope)
-        there = await self._count(owned)
-        await self._delete(owned)
-        return there
+    async def drop_old(self) -> None:
+        """See Generations."""
+        number = await self._serving_number()
+        for name in await self._listed():
+            found = generation_of(name, name=self._serving.name)
+            if found is not None and found < number:
+                await self._serving.ask(lambda name=name: self._client.delete_collection(name))
 
     async def other_collections(self) -> list[str]:
-        """The server's collections of the same base name."""
-        listed = await self._collection.ask(self._client.get_collections)
-        names = [item.name for item in listed.collections]
-        return siblings(self._base, names=names, own=self._collection.name)
+        """See Generations."""
+        return siblings(self._base, names=await self._listed(), own=self._serving.name)
 
-    async def ping(self) -> None:
-        """Ask the server for the collection, which needs the right key."""
-        await self._collection.ask(lambda: self._client.collection_exists(self._collection.name))
+    @property
+    def _following(self) -> str:
+        return generation_name(self._serving.name, self._number + 1)
 
-    async def _count(self, owned: models.Filter | None) -> int:
-        answer = await self._collection.ask(
-            lambda: self._client.count(self._collection.name, count_filter=owned, exact=True)
-        )
-        return int(answer.count)
+    async def _serving_number(self) -> int:
+        serving = await self._serving.ask(self._serving.target)
+        return generation_of(serving or "", name=self._serving.name) or 1
 
-    async def _delete(self, chosen: models.Filter) -> None:
-        selector = models.FilterSelector(filter=chosen)
-        await self._collection.ask(lambda: self._client.delete(self._collection.name, selector, wait=True))
-
-
-def _record(point: Point, dimension: int) -> models.PointStruct:
-    vectors: dict[str, models.Vector] = {**checked_vectors(point, dimension)}
-    if point.bm25 is not None:
-        vectors[BM25] = models.SparseVector(indices=list(point.bm25.indices), values=list(point.bm25.values))
-    return models.PointStruct(id=point.entry.id, vector=vectors, payload=point.entry.payload())
-
-
-def _match(found: models.ScoredPoint) -> Match:
-    vectors = cast("Mapping[str, Vector] | None", found.vector)
-    return Match(
-        entry=read_entry(str(found.id), found.payload or {}),
-        similarity=cosine(found.score),
-        dense=vectors[DENSE] if vectors else None,
-    )
-
-
-def _equals(field: str, value: str) -> models.FieldCondition:
-    return models.FieldCondition(key=field, match=models.MatchValue(value=value))
-
-
-def _owned(scope: Scope) -> models.Filter:
-    must: list[models.Condition] = [_equals(USER, scope.user_id)]
-    if scope.thread_id is not None:
-        must.append(_equals(THREAD, scope.thread_id))
-    return models.Filter(must=must)
-
-
-def _searched(query: Query) -> models.Filter:
-    must: list[models.Condition] = [_equals(USER, query.scope.user_id)]
-    if query.scope.thread_id is not None:
-        must.append(_equals(THREAD, query.scope.thread_id))
-    must.append(models.FieldCondition(key=KIND, match=models.MatchAny(any=list(query.kinds))))
-    must_not: list[models.Condition] | None = None
-    if query.exclude_turns:
-        must_not = [models.FieldCondition(key=TURN, match=models.MatchAny(any=list(query.exclude_turns)))]
-    return models.Filter(must=must, must_not=must_not)
+    async def _listed(self) -> list[str]:
+        listed = await self._serving.ask(self._client.get_collections)
+        return [item.name for item in listed.collections]

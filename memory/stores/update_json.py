@@ -1,4 +1,8 @@
-"""The update as JSON text, as both document stores keep it. Fields of later versions are skipped when read."""
+"""The update as JSON text, as both document stores keep it.
+
+Fields of later versions are skipped when read, those that earlier ones lack get their defaults. One update has one
+text, and what is read from a text is written as the same text again by the same version of this code.
+"""
 
 import json
 from collections.abc import Mapping
@@ -9,13 +13,14 @@ from typing import Any, cast
 from memory.decision import Change, Proposal, Refused
 from memory.planned_write import PlannedWrite
 from memory.stores.json_text import to_json
-from memory.update import Step, StepName, Update
+from memory.update import Left, Step, StepName, Undo, Update
 
 _CHANGE = tuple(item.name for item in fields(Change))
 _REFUSED = tuple(item.name for item in fields(Refused))
 _PROPOSAL = tuple(item.name for item in fields(Proposal))
 _WRITE = tuple(item.name for item in fields(PlannedWrite))
 _STEP = tuple(item.name for item in fields(Step))
+_LEFT = tuple(item.name for item in fields(Left))
 
 
 def update_to_json(update: Update) -> str:
@@ -33,6 +38,12 @@ def update_to_json(update: Update) -> str:
         record["proposals"] = _records(update.proposals, _PROPOSAL)
     if update.writes:
         record["writes"] = _records(update.writes, _WRITE)
+    if update.learned:
+        record["learned"] = update.learned
+    if update.wanted_model is not None:
+        record["wanted_model"] = update.wanted_model
+    if update.undo is not None:
+        record["undo"] = _undo_record(update.undo)
     return to_json(record)
 
 
@@ -48,6 +59,9 @@ def update_from_json(text: str) -> Update:
         refused=tuple(Refused(**_known(item, _REFUSED)) for item in record.get("refused", ())),
         proposals=tuple(Proposal(**_tagged(item, _PROPOSAL)) for item in record.get("proposals", ())),
         writes=tuple(PlannedWrite(**_tagged(item, _WRITE)) for item in record.get("writes", ())),
+        learned=record.get("learned", 0),
+        wanted_model=record.get("wanted_model"),
+        undo=_undo(record["undo"]) if "undo" in record else None,
     )
 
 
@@ -67,6 +81,26 @@ def _known(record: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
 
 def _tagged(record: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {**_known(record, names), "tags": tuple(record.get("tags", ()))}
+
+
+def _undo_record(undo: Undo) -> dict[str, Any]:
+    return {
+        "at": undo.at.isoformat(),
+        "force": undo.force,
+        "done": undo.done,
+        "changes": _records(undo.changes, _CHANGE),
+        "left": _records(undo.left, _LEFT),
+    }
+
+
+def _undo(record: Mapping[str, Any]) -> Undo:
+    return Undo(
+        at=datetime.fromisoformat(record["at"]),
+        force=record.get("force", False),
+        done=record.get("done", False),
+        changes=tuple(Change(**_known(item, _CHANGE)) for item in record.get("changes", ())),
+        left=tuple(Left(**_known(item, _LEFT)) for item in record.get("left", ())),
+    )
 
 
 def _step_record(step: Step) -> dict[str, Any]:

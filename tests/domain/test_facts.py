@@ -82,14 +82,18 @@ def test_keys(key: str, valid: bool) -> None:
     assert is_key(key) is valid
 
 
-def test_the_dict_holds_living_keyed_facts_in_the_order_of_their_creation() -> None:
+def test_the_dict_holds_the_keyed_facts_most_important_and_most_recently_confirmed_first() -> None:
     facts = [
         fact("3", "job", "nurse", minutes=3),
+        replace(fact("5", "allergy", "nuts", minutes=-9), importance=0.9),
         fact("1", "name", "Ada", minutes=1),
         fact("4", None, "free text", minutes=4),
-        replace(fact("5", "age", "36", minutes=5), valid_to=NOW),
+        replace(fact("6", "pet", "dog", minutes=-8), confirmed_at=NOW + timedelta(minutes=9)),
+        *(fact(number, number, "same") for number in ("b", "a")),
     ]
-    assert list(fact_dict(facts).items()) == [("name", "Ada"), ("job", "nurse")]
+    expected = {"allergy": "nuts", "pet": "dog", "job": "nurse", "name": "Ada", "a": "same", "b": "same"}
+    for order in (facts, facts[::-1]):
+        assert list(fact_dict(order).items()) == list(expected.items())
 
 
 def test_of_rivals_under_one_key_the_guarded_then_the_newest_wins_and_the_threads_before_the_users() -> None:

@@ -115,9 +115,9 @@ def test_facts_come_before_notes_within_one_budget() -> None:
     assert len(part(block(facts=facts, notes=["n" * 36], facts_tokens=50), FACTS)) == 5
     assert len(part(block(facts=facts, notes=["n" * 36], facts_tokens=49), FACTS)) == 4
     assert part(block(facts=facts, notes=["n" * 36], facts_tokens=29), FACTS) == [
-        f'- key2: "{"v" * 29}"',
-        f'- key3: "{"v" * 29}"',
-    ]  # the oldest facts go first
+        f'- key0: "{"v" * 29}"',
+        f'- key1: "{"v" * 29}"',
+    ]  # the weightiest come first
 
 
 def test_the_last_hit_is_cut_and_says_so() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from memory.times import utc_now
 from memory.turn import Turn
 from memory.update import StepName, Update
 from memory.updater import Updater
-from memory.user_work import Save, StepWork
+from memory.user_work import Resting, Save, StepWork
 
 HOUR = timedelta(hours=1)
 
@@ -43,6 +43,8 @@ class Scripted:
     most_at_once: int = 0
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     learn: Callable[[Update], Update] = lambda update: update
+    rests: Callable[[list[str]], Resting] = lambda turns: {}
+    taken_back: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
         self.gate.set()
@@ -63,6 +65,12 @@ class Scripted:
             return self.learn(update)
         finally:
             self.at_once[user_id] -= 1
+
+    async def resting(self, turns: Sequence[tuple[Turn, Update]]) -> Resting:
+        return self.rests([turn.message.turn_id for turn, _ in turns])
+
+    async def take_back(self, turn: Turn) -> None:
+        self.taken_back.append(turn.message.turn_id)
 
 
 @asynccontextmanager

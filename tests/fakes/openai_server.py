@@ -29,7 +29,7 @@ Scripting (attributes may be changed while it runs):
 * `fake.hang()`: answers wait until `fake.release()`.
 
 `fake.requests` records them (`path`, `headers`, `body`, `abandoned`: the client left before the end); `fake.chats`,
-`fake.extractions` and `fake.embeddings` are the bodies by kind. `await fake.until(lambda: …)` waits for a condition.
+`fake.summaries`, `fake.extractions` and `fake.embeddings` are the bodies by kind. `await fake.until(lambda: …)` waits for a condition.
 """
 
 import asyncio
@@ -109,7 +109,12 @@ class FakeOpenAI:
 
     @property
     def chats(self) -> list[Body]:
-        return [item.body for item in self.requests if _is_chat(item) and extraction_tool(item.body) is None]
+        asked = [item.body for item in self.requests if _is_chat(item) and extraction_tool(item.body) is None]
+        return [body for body in asked if not _is_summary(body)]
+
+    @property
+    def summaries(self) -> list[Body]:
+        return [item.body for item in self.requests if _is_chat(item) and _is_summary(item.body)]
 
     @property
     def extractions(self) -> list[Body]:
@@ -261,6 +266,11 @@ class FakeOpenAI:
             await writer.drain()
         writer.write(b"0\r\n\r\n")
         return True
+
+
+def _is_summary(body: Body) -> bool:
+    """Whether a chat is asked to write a thread's summary."""
+    return str(body["messages"][0]["content"]).startswith("You keep the summary of one conversation.")
 
 
 def _is_chat(recorded: Recorded) -> bool:

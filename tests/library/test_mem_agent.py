@@ -1,4 +1,5 @@
 import asyncio
+import inspect
 import re
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 from langchain_core.documents import Document
 
-from memory.errors import ConfigurationError, InvalidRequest, TurnConflict
+from memory.errors import ConfigurationError, FactConflict, FactsChanged, InvalidRequest, NotFound, TurnConflict
 from memory.mem_agent import MemoryAgent, MockMemoryAgent
 from memory.mem_config import MemoryConfig
 
@@ -134,16 +135,77 @@ async def test_the_mock_logs_and_stores_nothing(
     caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    caplog.set_level("INFO", "memory.mem_agent")
+    caplog.set_level("INFO", "memory.mock_agent")
     async with MockMemoryAgent() as mock:
         assert await mock.update_facts_and_embeddings("My secret name is Ada.", "Hi.") == {}
         assert await mock.get_user_facts() == {}
         assert await mock.fetch_short_term() == []
         assert await mock.fetch_long_term("name") == []
         assert await mock.formatted_history() == ""
-    assert len(caplog.records) == 5
+        assert await mock.list_facts() == {"items": [], "facts": {}, "next_cursor": None}
+        assert await mock.put_fact("name", value="my secret name") == {}
+        assert await mock.patch_fact("id", value="my secret name") == {}
+        assert await mock.forget_fact("id") is None
+        assert await mock.fact_history("id") == []
+        assert await mock.approve_fact("id") == {}
+        assert await mock.reject_fact("id") == {}
+        assert await mock.undo("turn") == {"turn_id": "turn", "undone": [], "left": []}
+        assert await mock.learn("turn") == {}
+    assert len(caplog.records) == 14
     assert "secret" not in caplog.text
     assert await asyncio.to_thread(lambda: list(tmp_path.iterdir())) == []
+
+
+async def test_the_mock_has_the_calls_of_the_agent() -> None:
+    for name, real in inspect.getmembers(MemoryAgent, inspect.isfunction):
+        if not name.startswith("_"):
+            assert inspect.signature(getattr(MockMemoryAgent, name)) == inspect.signature(real), name
+
+
+async def test_a_person_writes_changes_and_forgets_facts(agent: MemoryAgent) -> None:
+    made = await agent.put_fact("diet", value="vegan", tags=["food"])
+    assert (made["source"], made["scope"]) == ("manual", "user")
+    here = await agent.put_fact("task", value="taxes", scope="thread")
+    assert here["thread_id"] == "t1"
+    changed = await agent.patch_fact(made["id"], value="vegetarian", pinned=True)
+    assert (changed["id"], changed["pinned"]) == (made["id"], True)
+    listed = await agent.list_facts()
+    assert listed["facts"] == {"diet": "vegetarian", "task": "taxes"}
+    first = await agent.list_facts(limit=1)
+    second = await agent.list_facts(limit=1, cursor=first["next_cursor"])
+    assert [*first["items"], *second["items"]] == listed["items"]
+    assert [fact["key"] for fact in (await agent.list_facts(tag="food"))["items"]] == ["diet"]
+    assert [version["value"] for version in await agent.fact_history(made["id"])] == ["vegan", "vegetarian"]
+    with pytest.raises(FactConflict):
+        await agent.approve_fact(made["id"])
+    with pytest.raises(FactConflict):
+        await agent.reject_fact(made["id"])
+    await agent.forget_fact(made["id"])
+    assert (await agent.list_facts())["facts"] == {"task": "taxes"}
+    with pytest.raises(NotFound):
+        await agent.patch_fact("never", value="x")
+    with pytest.raises(InvalidRequest):
+        await agent.put_fact("No Key", value="x")
+
+
+async def test_a_person_undoes_a_turn_and_has_it_learned_again(agent: MemoryAgent) -> None:
+    turn = await agent.update_facts_and_embeddings("My name is Ada.", "Hi.", "turn-1")
+    undone = await agent.undo("turn-1")
+    assert [(change["decision"], change["before"]) for change in undone["undone"]] == [("delete", "Ada")]
+    assert await agent.get_user_facts() == {}
+    rehearsed = await agent.learn("turn-1", dry_run=True)
+    assert [change["after"] for change in rehearsed["changes"]] == ["Ada"]
+    assert await agent.get_user_facts() == {}
+    assert (await agent.learn("turn-1"))["update"]["status"] == "done"
+    assert await agent.get_user_facts() == {"name": "Ada"}
+    assert turn["turn_id"] == "turn-1"
+    with pytest.raises(NotFound):
+        await agent.undo("never")
+    fact = (await agent.list_facts())["items"][0]
+    await agent.patch_fact(fact["id"], value="Bob")
+    with pytest.raises(FactsChanged):
+        await agent.undo("turn-1")
+    assert (await agent.undo("turn-1", force=True))["left"][0]["key"] == "name"
 
 
 def test_the_readme_prints_what_it_says(tmp_path: Path) -> None:

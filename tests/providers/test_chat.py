@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from memory.chat_model import ChatModel, ChatReply, ChatRequest, Usage
 from memory.errors import ModelTimeout, ModelUnavailable
 from memory.mem_config import MemoryConfig
-from memory.providers.catalog import open_chat_model, open_extraction_chat
+from memory.providers.catalog import open_chat_model, open_extraction_chats
 from tests.fakes.openai_server import FakeOpenAI, call
 from tests.providers.requests import AS_JSON, DECIDE, EXTRACT, HELLO, SEARCH, WITH_TOOLS, streamed
 
@@ -129,16 +129,25 @@ async def test_a_status_becomes_an_outage_or_a_refusal(
 
 async def test_a_preset_s_own_key_is_named(fake: FakeOpenAI, config: MemoryConfig) -> None:
     fake.fail(401, times=-1)
-    groq = config.replace(provider="groq", api_key="k", extraction_model="other")
+    groq = config.replace(provider="groq", api_key="k", extraction_model="other,another")
     async with open_chat_model(groq) as chat:
         with pytest.raises(ModelUnavailable, match="GROQ_API_KEY"):
             await chat.complete(HELLO)
     fake.recover()
     fake.fail(404, times=-1)
-    async with open_extraction_chat(groq) as extraction:
-        assert extraction.name == "other"
-        with pytest.raises(ModelUnavailable, match="EXTRACTION_MODEL"):
-            await extraction.complete(HELLO)
+    async with open_extraction_chats(groq) as extraction:
+        assert [model.name for model in extraction.models] == ["other", "another"]
+        for model in extraction.models:
+            with pytest.raises(ModelUnavailable, match="EXTRACTION_MODEL"):
+                await model.complete(HELLO)
+
+
+async def test_another_model_of_the_same_provider_is_opened_by_its_name(fake: FakeOpenAI, config: MemoryConfig) -> None:
+    async with open_extraction_chats(config) as extraction:
+        assert extraction.open_named is not None
+        async with extraction.open_named("fresh") as chat:
+            assert (await chat.complete(HELLO)).text == "All right."
+    assert [body["model"] for body in fake.chats] == ["fresh"]
 
 
 GARBAGE: list[bytes | dict[str, object]] = [

@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.chat_model import Usage
+from memory.errors import InvalidRequest
 from memory.evidence import quote_problem
-from memory.extractor import Extraction, ExtractionRequest
-from memory.fact import Fact
+from memory.extraction_schema import WantedKeys
+from memory.extractor import Extraction, ExtractionRequest, Said
+from memory.fact import Ended, Fact
 from memory.providers.offline import OfflineExtractor
 from memory.reconciliation import PlanRequest, plan
 
@@ -43,7 +45,7 @@ KNOWN = [
 
 
 async def extracted(message: str, known: list[Fact] | None = None) -> Extraction:
-    return await OfflineExtractor().extract(ExtractionRequest(message=message, reply="", known=known or [], now=NOW))
+    return await OfflineExtractor().extract(ExtractionRequest([Said(message, "")], known or [], NOW))
 
 
 LEARNED = [
@@ -201,8 +203,62 @@ async def test_corrections_name_the_fact_they_correct(
 
 
 async def test_an_ended_fact_among_the_known_is_not_corrected() -> None:
-    ended = [replace(KNOWN[0], valid_to=NOW)]
+    ended = [replace(KNOWN[0], valid_to=NOW, ended=Ended("turn", NOW))]
     assert [item.decision for item in (await extracted("My name is Eva", ended)).proposals] == ["add"]
+
+
+async def test_several_messages_are_read_one_after_the_other() -> None:
+    said = ["I live in Rome.", "I like tea.", "I live in Oslo now.", "I no longer like tea."]
+    request = ExtractionRequest([Said(message, "Noted.") for message in said], KNOWN, NOW)
+    proposals = (await OfflineExtractor().extract(request)).proposals
+    assert [(item.decision, item.key, item.value, item.shown) for item in proposals] == [
+        ("update", "location", "Rome", 2),
+        ("add", "likes_tea", "tea", None),
+        ("update", "location", "Oslo", None),
+        ("delete", "likes_tea", None, None),
+    ]
+
+
+async def test_there_is_no_other_model_to_choose() -> None:
+    request = ExtractionRequest([Said("I'm Ada", "")], [], NOW)
+    assert len((await OfflineExtractor().extract(request, model="offline")).proposals) == 1
+    with pytest.raises(InvalidRequest) as raised:
+        await OfflineExtractor().extract(request, model="other")
+    assert [problem.field for problem in raised.value.problems] == ["model"]
+
+
+async def test_a_schema_limits_what_the_rules_learn() -> None:
+    schema = WantedKeys.from_schema({"properties": {"name": {"type": "string"}}})
+    request = ExtractionRequest([Said("I'm Ada and I live in Paris", "")], [], NOW)
+    extraction = await OfflineExtractor(schema=schema).extract(request)
+    assert [item.key for item in extraction.proposals] == ["name"]
+    assert [(item.key, item.reason) for item in extraction.refused] == [
+        ("location", "its key is not among those that are wanted")
+    ]
+
+
+DATED = [
+    ("I live in Paris until May.", "Paris", None, datetime(2026, 6, 1, tzinfo=UTC)),
+    ("I've lived in Paris since 2019", "Paris", datetime(2019, 1, 1, tzinfo=UTC), None),
+    ("I live in Paris since 2019", "Paris", datetime(2019, 1, 1, tzinfo=UTC), None),
+    (
+        "I live in Paris from May 2026 until June 2026",
+        "Paris",
+        datetime(2026, 5, 1, tzinfo=UTC),
+        datetime(2026, 7, 1, tzinfo=UTC),
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "value", "valid_from", "valid_to"), DATED)
+async def test_dates_that_the_message_says_set_the_validity(
+    message: str, value: str, valid_from: datetime | None, valid_to: datetime | None
+) -> None:
+    proposals = (await extracted(message)).proposals
+    (write,) = plan(PlanRequest(proposals, [], [], message, "ada", "t1", "turn-1", NOW)).writes
+    fact = write.new_fact(user_id="ada", thread_id="t1", turn_id="turn-1")
+    assert fact is not None
+    assert (fact.key, fact.value, fact.valid_from, fact.valid_to) == ("location", value, valid_from or NOW, valid_to)
 
 
 SAID = "i i'm am my name is ada Ada Paris live in like and no longer not forget that a the , . ? ! ' \" :"

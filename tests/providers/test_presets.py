@@ -5,13 +5,13 @@ import pytest
 
 from memory.errors import ConfigurationError
 from memory.mem_config import MemoryConfig
-from memory.providers.catalog import open_chat_model, open_extraction_chat
+from memory.providers.catalog import open_chat_model, open_extraction_chats
 from memory.providers.endpoint import (
     OPENAI_BASE_URL,
     chat_model_name,
     embedding_model_name,
     endpoint,
-    extraction_model_name,
+    extraction_model_names,
 )
 from memory.providers.presets import PRESETS, preset
 
@@ -74,7 +74,7 @@ def test_a_key_alone_means_openai_with_its_defaults() -> None:
     assert found.is_openai
     assert found.base_url == OPENAI_BASE_URL
     assert chat_model_name(config, found) == "gpt-4.1-mini"
-    assert extraction_model_name(config, found) == ("gpt-4.1-mini", "CHAT_MODEL")
+    assert extraction_model_names(config, found) == (["gpt-4.1-mini"], "CHAT_MODEL")
     assert embedding_model_name(config, found) == "text-embedding-3-small"
 
 
@@ -88,8 +88,10 @@ def test_a_foreign_address_needs_a_chat_model_and_embeds_lexically() -> None:
     with pytest.raises(ConfigurationError, match="CHAT_MODEL"):
         chat_model_name(config, found)
     with pytest.raises(ConfigurationError, match="CHAT_MODEL"):
-        extraction_model_name(config, found)
-    assert extraction_model_name(config.replace(extraction_model="e"), found) == ("e", "EXTRACTION_MODEL")
+        extraction_model_names(config, found)
+    assert extraction_model_names(config.replace(extraction_model="e"), found) == (["e"], "EXTRACTION_MODEL")
+    several = config.replace(extraction_model=" e, f,,e ,")
+    assert extraction_model_names(several, found) == (["e", "f"], "EXTRACTION_MODEL")
 
 
 def test_a_remote_embedding_model_needs_a_server() -> None:
@@ -119,6 +121,7 @@ def test_the_table_loads_no_library() -> None:
 
 
 async def test_without_settings_the_offline_model_answers() -> None:
-    async with open_chat_model(MemoryConfig()) as chat, open_extraction_chat(MemoryConfig()) as extraction:
+    async with open_chat_model(MemoryConfig()) as chat, open_extraction_chats(MemoryConfig()) as extraction:
         assert "offline" in chat.name
-        assert "offline" in extraction.name
+        assert "offline" in extraction.first.name
+        assert extraction.open_named is None

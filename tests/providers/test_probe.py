@@ -41,10 +41,10 @@ async def test_without_a_list_each_model_is_asked_for_one_token(
     fake: FakeOpenAI, stated: MemoryConfig, status: int
 ) -> None:
     fake.fail(status, times=-1, path="models")
-    await check_models(stated.replace(extraction_model="other"))
-    assert paths(fake) == ["chat/completions", "chat/completions", "embeddings", "models"]
+    await check_models(stated.replace(extraction_model="other, another"))
+    assert paths(fake) == [*["chat/completions"] * 3, "embeddings", "models"]
     assert {body["max_tokens"] for body in fake.chats} == {1}
-    assert {body["model"] for body in fake.chats} == {"fake-chat", "other"}
+    assert {body["model"] for body in fake.chats} == {"fake-chat", "other", "another"}
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,13 @@ async def test_a_model_that_does_not_exist_stops_the_start(
     names = {"nochat": "chat_model", "noextract": "extraction_model", "noembed": "embedding_model"}
     with pytest.raises(ConfigurationError, match=setting):
         await check_models(stated.replace(**{names[unknown]: unknown}))
+
+
+async def test_each_of_several_extraction_models_has_to_exist(fake: FakeOpenAI, stated: MemoryConfig) -> None:
+    fake.on_chat = lambda body: 404 if body["model"] == "gone" else None
+    with pytest.raises(ConfigurationError, match="EXTRACTION_MODEL"):
+        await check_models(stated.replace(extraction_model="fake-chat,gone"))
+    assert [body["model"] for body in fake.chats] == ["gone"]
 
 
 async def test_a_400_that_says_no_such_model_counts_too(fake: FakeOpenAI, stated: MemoryConfig) -> None:

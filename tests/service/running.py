@@ -37,7 +37,7 @@ class Service:
         self.log_file = folder / "service.log"
         self.http = httpx.Client(base_url=self.url, timeout=60)
         self.process: subprocess.Popen[bytes] | None = None
-        self._settings = settings
+        self.settings = settings
 
     def start(self, *, wait: bool = True) -> Self:
         """Start the process; with `wait`, until `/health` answers."""
@@ -47,7 +47,7 @@ class Service:
             "HOST": "127.0.0.1",
             "PORT": str(self.port),
             "DATA_DIR": str(self.data_dir),
-            **self._settings,
+            **self.settings,
         }
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(

@@ -67,6 +67,16 @@ MESSAGE: Shape = {
 }
 ERROR: Shape = {"code": TEXT, "message": TEXT, "details": (list, None), "turn_id": MAYBE}
 DETAIL: Shape = {"field": TEXT, "problem": TEXT}
+LEFT: Shape = {"fact_id": TEXT, "key": MAYBE, "reason": TEXT}
+FACT: Shape = {
+    **dict.fromkeys(("id", "value", "statement", "scope", "source", "status"), TEXT),
+    **dict.fromkeys(("key", "thread_id", "turn_id", "evidence", "replaces", "proposes", "valid_to"), MAYBE),
+    **dict.fromkeys(("created_at", "updated_at", "confirmed_at", "valid_from"), TEXT),
+    "tags": (list,),
+    "importance": NUMBER,
+    "pinned": (bool,),
+}
+VERSION: Shape = {**FACT, "ended": (dict, None)}
 
 ISO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -79,7 +89,7 @@ def check(shape: Shape, value: object) -> Json:
     for name, types in shape.items():
         allowed = tuple(type(None) if kind is None else kind for kind in types)
         assert isinstance(shown[name], allowed), (name, shown[name])
-        assert not isinstance(shown[name], bool), name
+        assert bool in types or not isinstance(shown[name], bool), name
     return shown
 
 
@@ -136,9 +146,10 @@ def refused(answer: httpx.Response, status: int, code: str) -> Json:
     error = check(ERROR, whole["error"])
     assert error["code"] == code, error
     assert error["message"].endswith(".")
-    assert bool(error["details"]) == (code == "invalid_request")
+    shape = {"invalid_request": DETAIL, "facts_changed": LEFT}.get(code)
+    assert bool(error["details"]) == (shape is not None)
     for detail in error["details"] or ():
-        check(DETAIL, detail)
+        check(shape or {}, detail)
     return error
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from memory.fact import Fact
 from memory.providers.lexical import LexicalEmbedder
 from memory.scope import Scope
 from memory.stores.edge_index import open_edge_index
@@ -28,6 +29,16 @@ def stored_messages(data_dir: Path, *, user: str = "ada", thread: str = "t1") ->
     async def read() -> list[Message]:
         async with open_sqlite_documents(data_dir / "recollect.db") as documents:
             return await documents.conversations.messages(Scope(user, thread), limit=1_000)
+
+    return asyncio.run(read())
+
+
+def stored_facts(data_dir: Path, *, user: str = "ada") -> list[Fact]:
+    """The user's facts that the index follows, in whatever state."""
+
+    async def read() -> list[Fact]:
+        async with open_sqlite_documents(data_dir / "recollect.db") as documents:
+            return [fact async for batch in documents.facts.indexed(user_id=user) for fact in batch]
 
     return asyncio.run(read())
 

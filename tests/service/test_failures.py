@@ -111,9 +111,9 @@ def test_a_busy_thread_is_409_with_nothing_stored(tmp_path: Path, model: FakeOpe
 
 def test_waiting_for_memory_ends_in_pending(impatient: Service, model: FakeOpenAI, user: str) -> None:
     model.on_chat = lambda body: 503 if extraction_tool(body) else None
-    turn = check_turn(impatient.turn("Hello.", user=user, wait_for_memory=True))
+    turn = check_turn(impatient.turn("Hello from Oslo.", user=user, wait_for_memory=True))
     assert turn["memory"]["update"]["status"] == "pending"
-    events = stream(impatient, "Hello again.", user=user, wait_for_memory=True)
+    events = stream(impatient, "Hello again from Oslo.", user=user, wait_for_memory=True)
     assert data_of(events, "update")["status"] == "pending"
     model.on_chat = None
     assert impatient.settled(turn["turn_id"], user=user)["memory"]["update"]["status"] == "done"

@@ -11,17 +11,20 @@ from tests.fakes.openai_answers import Answer, Body, extraction_tool
 from tests.fakes.openai_server import FakeOpenAI
 from tests.service.running import Service, model_settings, service, until
 from tests.service.scripts import facts, hits, learning, message_of, post, posting, prompt, texts
-from tests.service.stored import stored_messages, stored_points
+from tests.service.stored import stored_facts, stored_messages, stored_points
 
 MARKER = "zanzibar"
 
 
 def assert_points_are_once(running: Service, *threads: str) -> None:
-    """Each message is a point, and there is no other point. Stops the service, whose log holds no word of a user."""
+    """Each message and each open fact is a point, and there is no other. Stops the service, whose log holds no text."""
+    doctored = running.get("/api/admin/doctor")
+    assert doctored["healthy"], doctored
     assert running.stop() == 0
     assert not any(word in running.log for word in (MARKER, "pilot", "place1", "test-key", "Traceback"))
     messages = [message for thread in threads for message in stored_messages(running.data_dir, thread=thread)]
-    assert stored_points(running.data_dir) == sorted(message.id for message in messages)
+    known = [fact.id for fact in stored_facts(running.data_dir) if fact.is_open]
+    assert stored_points(running.data_dir) == sorted([*(message.id for message in messages), *known])
 
 
 def test_an_offline_turn_survives_a_kill_right_after_its_reply(tmp_path: Path) -> None:

@@ -158,20 +158,20 @@ def test_tools_are_offered_with_memory(served: Service, model: FakeOpenAI, user:
 
 
 def test_without_decisions_the_update_is_done_without_changes(served: Service, model: FakeOpenAI, user: str) -> None:
-    update = served.turn("Hello.", user=user, wait_for_memory=True)["memory"]["update"]
+    update = served.turn("Hello from Oslo.", user=user, wait_for_memory=True)["memory"]["update"]
     assert update == {"status": "done", "reason": None, "model": "fake-chat", "changes": [], "refused": []}
 
 
 def test_without_waiting_the_reply_goes_out_before_the_update(served: Service, model: FakeOpenAI, user: str) -> None:
     model.fail(500, times=-1, path="/embeddings")
-    turn = served.turn("Hello.", user=user)
+    turn = served.turn("Hello from Oslo.", user=user)
     assert turn["memory"]["update"]["status"] == "pending"
     model.recover()
     assert served.settled(turn["turn_id"], user=user)["memory"]["update"]["status"] == "done"
 
 
 def test_the_users_facts_hold_in_every_thread(served: Service, model: FakeOpenAI, user: str) -> None:
-    teach(model, {"Oslo, tax.": [add("Oslo", key="city"), add("tax", key="topic", scope="thread")]})
+    teach(model, {"Oslo, tax.": [add("Oslo", key="city"), add("tax", key="topic", scope="thread", importance=0.7)]})
     settle(served, user, "Oslo, tax.", thread="here")
     assert served.turn("A?", user=user, thread="here")["memory"]["facts"] == {"city": "Oslo", "topic": "tax"}
     assert served.turn("B?", user=user, thread="there")["memory"]["facts"] == {"city": "Oslo"}

@@ -17,8 +17,11 @@ from memory.providers.offline.vocabulary import (
 )
 
 _ADVERB = r"(?:now |currently |actually |still |also |just |recently |mostly |really |both )*"
+_HAVE = rf"(?:i've|i have) {_ADVERB}"
+_SINCE = r"(?= .* since )"
 _LIVES = re.compile(
-    rf"(?:i {_ADVERB}(?:live|reside) in|(?:i'm|i am) {_ADVERB}(?:living|based) in|ich wohne in|ich lebe in"
+    rf"(?:i {_ADVERB}(?:live|reside) in|{_HAVE}(?:lived|been living) in{_SINCE}"
+    rf"|(?:i'm|i am) {_ADVERB}(?:living|based) in|ich wohne in|ich lebe in"
     r"|j'habite \u00e0|je vis \u00e0|vivo en) (?P<place>.+)",
     re.IGNORECASE,
 )
@@ -43,12 +46,14 @@ _AGE = re.compile(
 )
 _OLDEST = 130
 _WORKS_AS = re.compile(
-    rf"(?:i {_ADVERB}work as|(?:i'm|i am) {_ADVERB}(?:working|employed) as|ich arbeite als|je travaille comme"
+    rf"(?:i {_ADVERB}work as|{_HAVE}(?:worked|been working) as{_SINCE}"
+    rf"|(?:i'm|i am) {_ADVERB}(?:working|employed) as|ich arbeite als|je travaille comme"
     r"|trabajo como) (?:(?:an?|the|une?|ein|eine) )?(?P<job>.+)",
     re.IGNORECASE,
 )
 _WORKS_AT = re.compile(
-    rf"(?:i {_ADVERB}work (?:at|for)|(?:i'm|i am) {_ADVERB}(?:working|employed) (?:at|for|by)"
+    rf"(?:i {_ADVERB}work (?:at|for)|{_HAVE}(?:worked|been working) (?:at|for){_SINCE}"
+    rf"|(?:i'm|i am) {_ADVERB}(?:working|employed) (?:at|for|by)"
     rf"|i {_ADVERB}(?:joined|started (?:working )?at|got a job at)|i've {_ADVERB}(?:joined|started at)) "
     r"(?P<employer>.+)",
     re.IGNORECASE,

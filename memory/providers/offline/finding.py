@@ -14,8 +14,10 @@ _AFTERTHOUGHT = re.compile(
     r"|right now|by profession|by trade"
     r"|last (?:night|week|month|year|summer|autumn|fall|winter|spring|monday|friday|january|december)"
     r"|this (?:morning|week|month|year|summer|autumn|fall|winter|spring)"
-    r"|(?:since|because|but|where|while|when|although|especially|which|not|more than|if) .*"
+    r"|(?:since|until|till|because|but|where|while|when|although|especially|which|not|more than|if) .*"
     r"|for (?:\d+|a|an|two|three|four|five|six|ten|many|several|some|over|about|the last|the past) .*"
+    r"|(?:from|starting|beginning|as of) (?:in |on )?(?:january|february|march|april|may|june|july|august|september"
+    r"|october|november|december|(?:19|20)\d\d|today|tomorrow|next|now)\b.*"
     r"|and (?:i|i'm|my)\b.*)$",
     re.IGNORECASE,
 )

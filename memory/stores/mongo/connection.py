@@ -1,18 +1,17 @@
-"""The MongoDB client, the indexes, and the one place where the driver's errors become ours.
+"""The MongoDB client, and the one place where the driver's errors become ours.
 
-Nothing here needs a server until the first call: the indexes are made by the first one that reaches it. Only plain
-indexes and basic operators are used, which every MongoDB-compatible server has.
+Nothing here needs a server until the first call: the collections are prepared by the first one that reaches it.
 """
 
 import asyncio
 import hashlib
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC
 from typing import Any
 
-from pymongo import ASCENDING, AsyncMongoClient
+from pymongo import AsyncMongoClient
 from pymongo.asynchronous.database import AsyncDatabase
 from pymongo.errors import InvalidName, PyMongoError
 from pymongo.read_preferences import ReadPreference
@@ -24,43 +23,35 @@ Database = AsyncDatabase[Document]
 
 CONVERSATIONS = "conversations"
 FACTS = "user_facts"
-CLAIMS = "claims"
 THREADS = "threads"
+CLAIMS = "claims"
+QUEUE = "thread_queue"
 PROCESSES = "processes"
+SCHEMA = "schema"
+
+Prepare = Callable[[Database], Awaitable[None]]
 
 logger = logging.getLogger(__name__)
 
 _TIMEOUTS: Mapping[str, int] = {"serverSelectionTimeoutMS": 3_000, "connectTimeoutMS": 3_000, "timeoutMS": 5_000}
 
-_INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
-    CONVERSATIONS: (
-        (("user_id", "thread_id", "timestamp"), False),
-        (("session_id", "timestamp"), False),
-        (("user_id", "thread_id", "position"), True),
-        (("user_id", "role", "thread_id"), False),
-        (("status", "committed"), False),
-        (("user_id", "status", "committed"), False),
-        (("indexed", "user_id", "_id"), False),
-    ),
-    FACTS: ((("user_id", "home", "valid_to", "created_at", "id"), False),),
-}
-
 
 class Connection:
     """One database of one client. Whoever opened the client closes it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, prepare: Prepare) -> None:
         self._database = database
-        self._has_indexes = False
-        self._indexing = asyncio.Lock()
+        self._prepare = prepare
+        self._is_prepared = False
+        self._preparing = asyncio.Lock()
         self._failure: PyMongoError | None = None
 
     @asynccontextmanager
     async def use(self) -> AsyncGenerator[Database]:
-        """The database with its indexes made; errors of the driver leave as StoreUnavailable."""
+        """The database with its collections prepared; errors of the driver leave as StoreUnavailable."""
         try:
-            if not self._has_indexes:
-                await self._make_indexes()
+            if not self._is_prepared:
+                await self._prepare_once()
             yield self._database
         except PyMongoError as error:
             # The driver's own message may quote a document, so only its kind is told.
@@ -69,31 +60,25 @@ class Connection:
                 "this service in, then send the request again with the same turn_id."
             ) from error
 
-    async def _make_indexes(self) -> None:
-        """Make them once. Calls that wait for an attempt share its failure: one by one they would wait for minutes."""
+    async def _prepare_once(self) -> None:
+        """Calls that wait for an attempt share its failure: one by one they would wait for minutes."""
         known = self._failure
-        async with self._indexing:
-            if self._has_indexes:
+        async with self._preparing:
+            if self._is_prepared:
                 return
             if self._failure is not None and self._failure is not known:
                 raise self._failure
             try:
-                await self._create_indexes()
+                await self._prepare(self._database)
             except PyMongoError as error:
                 self._failure = error
                 raise
-            self._has_indexes = True
+            self._is_prepared = True
             logger.info("MongoDB indexes are in place", extra={"action": "mongo_indexes"})
-
-    async def _create_indexes(self) -> None:
-        for collection, indexes in _INDEXES.items():
-            for fields, unique in indexes:
-                keys = [(field, ASCENDING) for field in fields]
-                await self._database[collection].create_index(keys, unique=unique)
 
 
 @asynccontextmanager
-async def open_connection(url: str, database: str) -> AsyncGenerator[Connection]:
+async def open_connection(url: str, database: str, *, prepare: Prepare) -> AsyncGenerator[Connection]:
     """A client for `url`, closed at the end. Time limits that the URL names go before the built-in ones.
 
     Raises:
@@ -118,7 +103,7 @@ async def open_connection(url: str, database: str) -> AsyncGenerator[Connection]
             raise ConfigurationError(
                 "MONGODB_DATABASE is not a valid database name; use letters, digits, - and _."
             ) from None
-        yield Connection(chosen)
+        yield Connection(chosen, prepare)
 
 
 def key_of(*ids: str) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from pymongo import ASCENDING, DESCENDING
@@ -11,15 +11,27 @@ from pymongo.errors import DuplicateKeyError
 
 from memory.errors import StoreUnavailable
 from memory.scope import Scope
+from memory.stores.json_text import to_json
 from memory.stores.mongo.connection import CONVERSATIONS, Connection, Database, Document
-from memory.stores.mongo.message_document import from_message, from_reply, to_message, to_turn
+from memory.stores.mongo.message_document import (
+    MESSAGE_ONLY,
+    from_message,
+    from_reply,
+    from_update,
+    to_message,
+    to_turn,
+)
+from memory.stores.mongo.old_messages import oldest_messages
+from memory.stores.mongo.overviews import last_position_of, overviews
+from memory.stores.mongo.turns import turns_of
+from memory.stores.update_json import update_from_json, update_to_json
+from memory.thread_record import ThreadOverview
 from memory.times import from_ms, to_ms
 from memory.turn import Exchange, Message, Turn, derived_id
 from memory.update import Update
 
 _BATCH_TURNS = 100
 _TRIES = 200
-_MESSAGE_ONLY = {"result": False, "update": False}
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -79,7 +91,7 @@ class MongoConversations:
             return []
         query = {"user_id": scope.user_id, "thread_id": scope.thread, "position": {"$gt": after}}
         async with self._connection.use() as database:
-            found = database[CONVERSATIONS].find(query, _MESSAGE_ONLY).sort("position", ASCENDING).limit(limit)
+            found = database[CONVERSATIONS].find(query, MESSAGE_ONLY).sort("position", ASCENDING).limit(limit)
             return [to_message(document) for document in await found.to_list()]
 
     async def recent(self, scope: Scope, *, limit: int, before: int | None = None) -> list[Exchange]:
@@ -91,7 +103,7 @@ class MongoConversations:
                 if before is not None:
                     query["position"] = {"$lt": before}
                 size = 2 * (limit - len(found)) + 2
-                newest = database[CONVERSATIONS].find(query, _MESSAGE_ONLY).sort("position", DESCENDING).limit(size)
+                newest = database[CONVERSATIONS].find(query, MESSAGE_ONLY).sort("position", DESCENDING).limit(size)
                 batch = [to_message(document) for document in await newest.to_list()]
                 found += _exchanges(batch)
                 if len(batch) < size:
@@ -116,10 +128,10 @@ class MongoConversations:
         while True:
             async with self._connection.use() as database:
                 messages = database[CONVERSATIONS]
-                page = messages.find(query, _MESSAGE_ONLY).sort("_id", ASCENDING).limit(_BATCH_TURNS)
+                page = messages.find(query, MESSAGE_ONLY).sort("_id", ASCENDING).limit(_BATCH_TURNS)
                 replies = await page.to_list()
                 ids = [derived_id(reply["user_id"], reply["message_pair_id"], "user") for reply in replies]
-                asked = await messages.find({"_id": {"$in": ids}}, _MESSAGE_ONLY).to_list() if ids else []
+                asked = await messages.find({"_id": {"$in": ids}}, MESSAGE_ONLY).to_list() if ids else []
             if not replies:
                 return
             yield [to_message(document) for document in (*asked, *replies)]
@@ -129,6 +141,87 @@ class MongoConversations:
         """See the port."""
         async with self._connection.use() as database:
             return 2 * await database[CONVERSATIONS].count_documents({"indexed": True})
+
+    async def exchanges(self, scope: Scope, *, after: int, limit: int) -> list[Exchange]:
+        """See the port. One query, unless unfinished turns lie in between."""
+        thread: Document = {"user_id": scope.user_id, "thread_id": scope.thread}
+        found: list[Exchange] = []
+        async with self._connection.use() as database:
+            while len(found) < limit:
+                size = 2 * (limit - len(found)) + 2
+                following = database[CONVERSATIONS].find({**thread, "position": {"$gt": after}}, MESSAGE_ONLY)
+                page = await following.sort("position", ASCENDING).limit(size).to_list()
+                batch = [to_message(document) for document in page]
+                found += _exchanges(batch[::-1])[::-1]
+                if len(batch) < size:
+                    break
+                last = batch[-1]
+                after = last.position - (last.role == "user")  # A message cut off from its reply is read again.
+        return found[: max(limit, 0)]
+
+    async def overviews(
+        self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None
+    ) -> list[ThreadOverview]:
+        """See the port."""
+        async with self._connection.use() as database:
+            return await overviews(database, user_id, limit=limit, before=before)
+
+    async def last_position(self, scope: Scope) -> int:
+        """See the port."""
+        async with self._connection.use() as database:
+            return await last_position_of(database, {"user_id": scope.user_id, "thread_id": scope.thread})
+
+    async def turns(self, user_id: str) -> AsyncIterator[Sequence[Turn]]:
+        """See the port."""
+        query: Document = {"user_id": user_id, "role": "assistant"}
+        while True:
+            async with self._connection.use() as database:
+                messages = database[CONVERSATIONS]
+                replies = await messages.find(query).sort("_id", ASCENDING).limit(_BATCH_TURNS).to_list()
+                turns, _ = await turns_of(database, replies)
+            if not replies:
+                return
+            if turns:
+                yield turns
+            query["_id"] = {"$gt": replies[-1]["_id"]}
+
+    async def rewrite(self, turn: Turn, *, result: Mapping[str, Any], update: Update) -> bool:
+        """See the port."""
+        if turn.update is None:
+            return False
+        reply: Document = {"_id": derived_id(turn.message.user_id, turn.message.turn_id, "assistant")}
+        stored = update_to_json(turn.update)
+        new = {"$set": {"result": to_json(result), **from_update(update)}}
+        async with self._connection.use() as database:
+            messages = database[CONVERSATIONS]
+            if (await messages.update_one({**reply, "update": stored}, new)).matched_count:
+                return True
+            # An earlier version of this code may have worded the same update in another way.
+            found = await messages.find_one(reply, {"update": True})
+            if found is None or found["update"] == stored or update_from_json(found["update"]) != turn.update:
+                return False
+            return (await messages.update_one({**reply, "update": found["update"]}, new)).matched_count == 1
+
+    async def aged(self, *, before: datetime, limit: int) -> list[Message]:
+        """See the port."""
+        async with self._connection.use() as database:
+            return await oldest_messages(database, {"timestamp": {"$lt": before}}, limit=limit)
+
+    async def count_messages(self, user_id: str) -> int:
+        """See the port."""
+        async with self._connection.use() as database:
+            return await database[CONVERSATIONS].count_documents({"user_id": user_id})
+
+    async def oldest(self, user_id: str, *, limit: int) -> list[Message]:
+        """See the port."""
+        async with self._connection.use() as database:
+            return await oldest_messages(database, {"user_id": user_id}, limit=limit)
+
+    async def remove(self, *, user_id: str, turn_ids: Sequence[str]) -> int:
+        """See the port."""
+        ids = [derived_id(user_id, turn_id, role) for turn_id in turn_ids for role in ("user", "assistant")]
+        async with self._connection.use() as database:
+            return (await database[CONVERSATIONS].delete_many({"_id": {"$in": ids}})).deleted_count
 
     async def delete(self, scope: Scope) -> int:
         """See the port."""

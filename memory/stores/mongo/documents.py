@@ -1,16 +1,21 @@
 """Opening the MongoDB documents."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from uuid import uuid4
 
 from memory.documents import Documents
-from memory.stores.mongo.connection import Connection, open_connection
+from memory.stores.mongo.connection import CONVERSATIONS, FACTS, THREADS, Connection, open_connection
 from memory.stores.mongo.conversations import MongoConversations
 from memory.stores.mongo.facts import MongoFacts
-from memory.stores.mongo.threads import LEASE, MongoThreadQueue
+from memory.stores.mongo.queue import LEASE, MongoThreadQueue
+from memory.stores.mongo.schema import prepare
+from memory.stores.mongo.threads import MongoThreads
 from memory.stores.mongo.updates import MongoUpdates
+from memory.stores.mongo.users import users_of_any
+
+_BATCH_USERS = 500
 
 
 class MongoDocuments:
@@ -18,12 +23,25 @@ class MongoDocuments:
 
     name = "mongodb"
 
-    def __init__(self, connection: Connection, threads: MongoThreadQueue) -> None:
+    def __init__(self, connection: Connection, queue: MongoThreadQueue) -> None:
         self.conversations = MongoConversations(connection)
         self.facts = MongoFacts(connection)
         self.updates = MongoUpdates(connection)
-        self.threads = threads
+        self.threads = MongoThreads(connection)
+        self.queue = queue
         self._connection = connection
+
+    async def users(self) -> AsyncIterator[Sequence[str]]:
+        """See the port."""
+        after = ""
+        while True:
+            async with self._connection.use() as database:
+                holders = (CONVERSATIONS, FACTS, THREADS)
+                users = await users_of_any(database, holders, limit=_BATCH_USERS, after=after)
+            if not users:
+                return
+            yield users
+            after = users[-1]
 
     async def ping(self) -> None:
         """See the port."""
@@ -43,9 +61,9 @@ async def open_mongo_documents(
     Raises:
         ConfigurationError: the URL or the database's name is not valid.
     """
-    async with open_connection(url, database) as connection:
-        threads = MongoThreadQueue(connection, owner=owner or uuid4().hex, lease=lease)
+    async with open_connection(url, database, prepare=prepare) as connection:
+        queue = MongoThreadQueue(connection, owner=owner or uuid4().hex, lease=lease)
         try:
-            yield MongoDocuments(connection, threads)
+            yield MongoDocuments(connection, queue)
         finally:
-            await threads.close()
+            await queue.close()

@@ -1,20 +1,23 @@
-"""Facts in MongoDB: one document per version, fields as in `Fact`.
+"""Facts in MongoDB, as `fact_document.py` lays them out."""
 
-`_id` joins user and fact, so that an id is unique per user; `home` says where a fact lives: a thread's id for working
-memory, "" for the user's own.
-"""
-
-from dataclasses import fields
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
 from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
 
+from memory.documents import FactFilter
 from memory.fact import Fact
-from memory.scope import Scope
+from memory.scope import GLOBAL_USER, Scope
 from memory.stores.mongo.connection import FACTS, Connection, Document
+from memory.stores.mongo.fact_document import from_fact, key, to_fact
+from memory.stores.mongo.users import users_of
 
-_FIELDS = tuple(item.name for item in fields(Fact))
+_BATCH = 500
+_NEWEST = (("created_at", DESCENDING), ("id", DESCENDING))
+_OLDEST = (("created_at", ASCENDING), ("id", ASCENDING))
+_WEAKEST = (("importance", ASCENDING), ("confirmed_at", ASCENDING))
 
 
 class MongoFacts:
@@ -27,80 +30,146 @@ class MongoFacts:
         """See the port."""
         async with self._connection.use() as database:
             try:
-                await database[FACTS].insert_one(_from_fact(fact))
+                await database[FACTS].insert_one(from_fact(fact))
             except DuplicateKeyError:
                 return False
         return True
 
-    async def end(self, fact: Fact, *, at: datetime) -> bool:
+    async def replace(self, fact: Fact, *, revision: int) -> bool:
         """See the port."""
+        stored: Document = {"_id": key(fact.user_id, fact.id), "revision": revision}
         async with self._connection.use() as database:
-            done = await database[FACTS].update_one(_living(fact), {"$set": {"valid_to": at, "updated_at": at}})
-        return done.matched_count == 1
-
-    async def confirm(self, fact: Fact, *, at: datetime) -> bool:
-        """See the port."""
-        async with self._connection.use() as database:
-            done = await database[FACTS].update_one(_living(fact), {"$max": {"confirmed_at": at}})
-        return done.matched_count == 1
+            return (await database[FACTS].replace_one(stored, from_fact(fact))).matched_count == 1
 
     async def fact(self, *, user_id: str, fact_id: str) -> Fact | None:
         """See the port."""
         async with self._connection.use() as database:
-            found = await database[FACTS].find_one({"_id": _key(user_id, fact_id)})
-        return None if found is None else _to_fact(found)
+            found = await database[FACTS].find_one({"_id": key(user_id, fact_id)})
+        return None if found is None else to_fact(found)
 
-    async def living(self, scope: Scope, *, limit: int) -> list[Fact]:
+    async def facts(self, *, user_id: str, fact_ids: Sequence[str]) -> list[Fact]:
         """See the port."""
-        return await self._ordered(_in_force(scope), DESCENDING, limit)
+        keys = [key(user_id, fact_id) for fact_id in fact_ids]
+        return await self._found({"_id": {"$in": keys}}, limit=len(keys))
 
-    async def page(self, scope: Scope, *, limit: int, after: str | None = None) -> list[Fact]:
-        """See the port. `after` may have ended since; where it is gone altogether the page is empty."""
-        query = _in_force(scope)
+    async def living(self, scope: Scope, *, at: datetime, limit: int, with_global: bool = False) -> list[Fact]:
+        """See the port. The open ones come in order from their index; the superseded ones that still hold are few."""
+        users = [scope.user_id, GLOBAL_USER] if with_global else [scope.user_id]
+        ahead: Document = {"user_id": {"$in": users}, "home": {"$in": _homes(scope.thread_id)}, "until": {"$gt": at}}
+        opened, ended = await asyncio.gather(
+            self._found({**ahead, "state": "open"}, limit=limit, order=_NEWEST),
+            self._found({**ahead, "state": "ended"}, limit=limit, order=_NEWEST),
+        )
+        return sorted(opened + ended, key=lambda fact: (fact.created_at, fact.id), reverse=True)[: max(limit, 0)]
+
+    async def proposed(self, scope: Scope, *, limit: int) -> list[Fact]:
+        """See the port."""
+        query: Document = {"user_id": scope.user_id, "home": {"$in": _homes(scope.thread_id)}, "state": "proposed"}
+        return await self._found(query, limit=limit, order=_NEWEST)
+
+    async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
+        """See the port. `after` may be out of the filter by now; where it is gone altogether the page is empty."""
+        query = {"user_id": user_id, **_shown(shown)}
         if after is not None:
-            last = await self.fact(user_id=scope.user_id, fact_id=after)
+            last = await self.fact(user_id=user_id, fact_id=after)
             if last is None:
                 return []
             later = {"created_at": {"$gt": last.created_at}}
             query["$or"] = [later, {"created_at": last.created_at, "id": {"$gt": last.id}}]
-        return await self._ordered(query, ASCENDING, limit)
+        return await self._found(query, limit=limit, order=_OLDEST)
+
+    async def successors(self, *, user_id: str, fact_id: str) -> list[Fact]:
+        """See the port."""
+        return await self._found({"user_id": user_id, "replaces": fact_id}, order=_OLDEST)
+
+    async def owed(self, *, user_id: str, limit: int) -> list[Fact]:
+        """See the port."""
+        return await self._found({"indexed": False, "user_id": user_id}, limit=limit)
+
+    async def owed_users(self, *, limit: int) -> list[str]:
+        """See the port."""
+        async with self._connection.use() as database:
+            return await users_of(database, FACTS, limit=limit, query={"indexed": False})
+
+    async def mark_indexed(self, fact: Fact) -> bool:
+        """See the port."""
+        stored: Document = {"_id": key(fact.user_id, fact.id), "revision": fact.revision}
+        async with self._connection.use() as database:
+            return (await database[FACTS].update_one(stored, {"$set": {"indexed": True}})).matched_count == 1
+
+    async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Fact]]:
+        """See the port."""
+        query: Document = {"indexed": True, "state": "open"}
+        if user_id is not None:
+            query["user_id"] = user_id
+        while facts := await self._found(query, limit=_BATCH, order=(("_id", ASCENDING),)):
+            yield facts
+            query["_id"] = {"$gt": key(facts[-1].user_id, facts[-1].id)}
+
+    async def count_indexed(self) -> int:
+        """See the port."""
+        return await self._count({"indexed": True, "state": "open"})
+
+    async def aged(self, *, before: datetime, limit: int) -> list[Fact]:
+        """See the port. Those not confirmed for longest come first."""
+        query: Document = {"pinned": False, "confirmed_at": {"$lt": before}, "state": {"$ne": "forgotten"}}
+        return await self._found(query, limit=limit, order=(("confirmed_at", ASCENDING),))
+
+    async def count_open(self, scope: Scope) -> int:
+        """See the port."""
+        return await self._count({**_owned(scope), "state": "open"})
+
+    async def weakest(self, scope: Scope, *, limit: int) -> list[Fact]:
+        """See the port."""
+        query: Document = {**_owned(scope), "state": "open", "pinned": False}
+        return await self._found(query, limit=limit, order=_WEAKEST)
+
+    async def remove(self, *, user_id: str, fact_ids: Sequence[str]) -> int:
+        """See the port."""
+        return await self._delete({"_id": {"$in": [key(user_id, fact_id) for fact_id in fact_ids]}})
 
     async def delete(self, scope: Scope) -> int:
         """See the port."""
-        query = {"user_id": scope.user_id}
-        if scope.thread_id is not None:
-            query["home"] = scope.thread_id
+        return await self._delete(_owned(scope))
+
+    async def _found(
+        self, query: Document, *, limit: int | None = None, order: Sequence[tuple[str, int]] = ()
+    ) -> list[Fact]:
+        if limit is not None and limit < 1:
+            return []
+        async with self._connection.use() as database:
+            found = database[FACTS].find(query).limit(limit or 0)
+            return [to_fact(document) for document in await (found.sort([*order]) if order else found).to_list()]
+
+    async def _count(self, query: Document) -> int:
+        async with self._connection.use() as database:
+            return await database[FACTS].count_documents(query)
+
+    async def _delete(self, query: Document) -> int:
         async with self._connection.use() as database:
             return (await database[FACTS].delete_many(query)).deleted_count
 
-    async def _ordered(self, query: Document, direction: int, limit: int) -> list[Fact]:
-        if limit < 1:
-            return []
-        async with self._connection.use() as database:
-            found = database[FACTS].find(query).sort([("created_at", direction), ("id", direction)]).limit(limit)
-            return [_to_fact(document) for document in await found.to_list()]
+
+def _homes(thread_id: str | None) -> list[str]:
+    return [""] if thread_id is None else ["", thread_id]
 
 
-def _key(user_id: str, fact_id: str) -> str:
-    return f"{user_id}/{fact_id}"
+def _owned(scope: Scope) -> Document:
+    owned = {"user_id": scope.user_id}
+    return owned if scope.thread_id is None else {**owned, "home": scope.thread_id}
 
 
-def _living(fact: Fact) -> Document:
-    return {"_id": _key(fact.user_id, fact.id), "valid_to": None}
-
-
-def _in_force(scope: Scope) -> Document:
-    homes = [""] if scope.thread_id is None else ["", scope.thread_id]
-    return {"user_id": scope.user_id, "home": {"$in": homes}, "valid_to": None}
-
-
-def _from_fact(fact: Fact) -> Document:
-    document: Document = {name: getattr(fact, name) for name in _FIELDS}
-    home = (fact.thread_id or "") if fact.scope == "thread" else ""
-    return {**document, "_id": _key(fact.user_id, fact.id), "tags": list(fact.tags), "home": home}
-
-
-def _to_fact(document: Document) -> Fact:
-    values = {name: document[name] for name in _FIELDS}
-    values["tags"] = tuple(values["tags"])
-    return Fact(**values)
+def _shown(shown: FactFilter) -> Document:
+    at = shown.as_of or shown.now
+    query: Document = {"state": shown.status}
+    if shown.status in {None, "active"}:
+        query = {"state": {"$in": ["open", "ended"]}, "valid_from": {"$lte": at}, "until": {"$gt": at}}
+    if shown.scope is not None:
+        query["scope"] = shown.scope
+    if shown.tag is not None:
+        query["tags"] = shown.tag
+    if shown.scope == "thread":
+        query["home"] = {"$gt": ""} if shown.thread_id is None else shown.thread_id
+    else:
+        query["home"] = {"$in": _homes(shown.thread_id if shown.scope is None else None)}
+    return query

@@ -14,6 +14,9 @@ from memory.stores.update_json import is_indexed, update_from_json, update_to_js
 from memory.turn import Message, Turn
 from memory.update import Update
 
+MESSAGE_ONLY = {"result": False, "update": False}
+"""The projection that `to_message` needs no more than."""
+
 
 def from_message(message: Message) -> Document:
     """The document of a user's message, at the position and time that the message has."""
@@ -38,16 +41,16 @@ def from_reply(reply: Message, result: Mapping[str, Any], update: Update) -> Doc
         **from_message(reply),
         "result": to_json(result),
         "committed": time.time_ns() // 1000,
-        **from_update(update, generation=0),
+        "generation": 0,
+        **from_update(update),
     }
 
 
-def from_update(update: Update, *, generation: int) -> Document:
+def from_update(update: Update) -> Document:
     """The fields of a reply that a recorded update replaces."""
     return {
         "status": update.status,
         "indexed": is_indexed(update),
-        "generation": generation,
         "update": update_to_json(update),
     }
 

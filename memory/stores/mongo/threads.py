@@ -1,217 +1,108 @@
-"""The thread queue over MongoDB: one line of tickets per thread, all of it in one document.
+"""Thread records in MongoDB: one document each, fields as in `ThreadRecord`.
 
-`threads` holds one document per busy thread: {_id, tickets: ["owner/…", …]}. Taking a ticket is one atomic append, so
-the array is the order of arrival, and there is no moment at which a number is taken but not yet visible. The first
-ticket runs. Leaving removes the ticket, and the document with the last one: two round trips for a turn that nobody
-contends (three when this process has not shown itself lately).
-
-Tickets carry no lease of their own. Each open store shows that it lives in one document of `processes`, renewed by one
-task while it has tickets; a first ticket whose process has shown nothing for a lease is removed by whoever waits behind
-it. Clocks of the processes should agree within some seconds. Nobody can stop a process that is cut off from the server
-for longer than its lease: its turn may then overlap with the next one, and the unique inserts of the conversation keep
-the two apart.
-
-Within a process, tickets of a thread are taken in the order of the calls, and only the first of its waiters asks the
-server, so fifty waiters cost no more than one.
+`_id` joins user and thread; `has_point` says what the record's property of that name does.
 """
 
-import asyncio
-import logging
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from uuid import uuid4
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import fields
 
-from pymongo import ReturnDocument
+from pymongo import ASCENDING
 from pymongo.errors import DuplicateKeyError
 
-from memory.errors import StoreUnavailable, ThreadBusy
 from memory.scope import Scope
-from memory.stores.mongo.connection import PROCESSES, THREADS, Connection, key_of
-from memory.thread_queue import LocalThreadQueue
+from memory.stores.mongo.connection import THREADS, Connection, Document
+from memory.stores.mongo.users import users_of
+from memory.thread_record import ThreadRecord
 
-LEASE = timedelta(seconds=15)
-
-logger = logging.getLogger(__name__)
-
-_POLL_SECONDS = 0.075
-_CLOSE_SECONDS = 2.0
-_FORGOTTEN = timedelta(days=1)
+_BATCH = 500
+_FIELDS = tuple(item.name for item in fields(ThreadRecord))
 
 
-@dataclass(frozen=True, slots=True)
-class _Ticket:
-    thread: str
-    id: str
+class MongoThreads:
+    """The `threads` collection as the port wants it."""
 
-
-class MongoThreadQueue:
-    """The queue of one open store. `owner` must not be shared by two that are open at once."""
-
-    def __init__(self, connection: Connection, *, owner: str, lease: timedelta = LEASE) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._owner = owner
-        self._lease = lease
-        self._arrivals = LocalThreadQueue()
-        self._line = LocalThreadQueue()
-        self._living: set[_Ticket] = set()
-        self._leaving: set[_Ticket] = set()
-        self._removals: set[asyncio.Task[None]] = set()
-        self._renewal: asyncio.Task[None] | None = None
-        self._shown_until: datetime | None = None
-        self._alive_until: dict[str, datetime] = {}
 
-    @asynccontextmanager
-    async def turn(self, scope: Scope, *, wait_seconds: float) -> AsyncGenerator[None]:
-        """Hold the thread for one turn.
+    async def record(self, scope: Scope) -> ThreadRecord | None:
+        """See the port."""
+        found = await self._found({"_id": _key(scope.user_id, scope.thread)}, limit=1)
+        return found[0] if found else None
 
-        Raises:
-            ThreadBusy: the thread did not come free within `wait_seconds`.
-        """
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + wait_seconds
-        ticket = _Ticket(key_of(scope.user_id, scope.thread), f"{self._owner}/{uuid4().hex}")
-        try:
-            async with self._arrivals.turn(scope, wait_seconds=wait_seconds):
-                tickets = await self._take(ticket)
-            async with self._line.turn(scope, wait_seconds=deadline - clock()):
-                try:
-                    if tickets[0] != ticket.id:
-                        await self._reach_front(ticket, deadline)
-                    yield
-                finally:
-                    await self._leave(ticket)  # Before the next of this process asks whether it is first.
-        finally:
-            await self._leave(ticket)
+    async def records(self, *, user_id: str, thread_ids: Sequence[str]) -> list[ThreadRecord]:
+        """See the port."""
+        keys = [_key(user_id, thread_id) for thread_id in thread_ids]
+        return await self._found({"_id": {"$in": keys}}, limit=len(keys))
 
-    async def close(self) -> None:
-        """Give up what is held, within 2 s; a server that cannot be reached forgets this process after its lease."""
-        if self._renewal:
-            self._renewal.cancel()
-            await asyncio.gather(self._renewal, return_exceptions=True)
-        if self._shown_until is None:
-            return
-        with suppress(StoreUnavailable, TimeoutError):
-            async with asyncio.timeout(_CLOSE_SECONDS):
-                await asyncio.gather(*self._removals)
-                async with self._connection.use() as database:
-                    await database[PROCESSES].delete_one({"_id": self._owner})
-
-    async def _take(self, ticket: _Ticket) -> list[str]:
-        """Append the ticket to its thread's line (once) and return the line."""
-        if self._shown_until is None or self._shown_until - _now() < self._lease * 2 / 3:
-            await self._show()
-        self._living.add(ticket)
-        if self._renewal is None or self._renewal.done():
-            self._renewal = asyncio.create_task(self._renew(), name="thread-leases")
-        try:
-            async with self._connection.use() as database:
-                while True:
-                    with suppress(DuplicateKeyError):  # Two processes made the thread's document at once.
-                        line = await database[THREADS].find_one_and_update(
-                            {"_id": ticket.thread},
-                            {"$addToSet": {"tickets": ticket.id}},
-                            upsert=True,
-                            return_document=ReturnDocument.AFTER,
-                        )
-                        if line is not None:
-                            return line["tickets"]
-        except StoreUnavailable:
-            self._living.discard(ticket)
-            self._leaving.add(ticket)  # It may have arrived all the same.
-            raise
-
-    async def _reach_front(self, ticket: _Ticket, deadline: float) -> None:
-        """Wait until the ticket is the first of its line, removing the dead before it."""
-        while True:
-            tickets = await self._line_of(ticket)
-            if ticket.id not in tickets:  # Others took us for dead: back to the end of the line.
-                tickets = await self._take(ticket)
-            if tickets[0] == ticket.id:
-                return
-            first = _Ticket(ticket.thread, tickets[0])
-            if await self._is_dead(first):
-                await self._remove(first)
-                continue
-            left = deadline - asyncio.get_running_loop().time()
-            if left <= 0:
-                raise ThreadBusy
-            await asyncio.sleep(min(_POLL_SECONDS, left))
-
-    async def _line_of(self, ticket: _Ticket) -> list[str]:
+    async def put(self, record: ThreadRecord, *, revision: int) -> bool:
+        """See the port."""
         async with self._connection.use() as database:
-            line = await database[THREADS].find_one({"_id": ticket.thread})
-        return line["tickets"] if line else []
-
-    async def _is_dead(self, ticket: _Ticket) -> bool:
-        owner = ticket.id.rpartition("/")[0]
-        if owner == self._owner:
-            return ticket not in self._living
-        if self._alive_until.get(owner, _now()) > _now():
-            return False
-        async with self._connection.use() as database:
-            process = await database[PROCESSES].find_one({"_id": owner})
-        if process is None or process["expires_at"] <= _now():
-            self._alive_until.pop(owner, None)
-            return True
-        self._alive_until[owner] = process["expires_at"]
-        return False
-
-    async def _leave(self, ticket: _Ticket) -> None:
-        """Remove the ticket, in a task of its own so that a cancelled caller leaves too; never an error."""
-        if ticket not in self._living:
-            return
-        self._living.discard(ticket)
-        self._leaving.add(ticket)
-        removal = asyncio.create_task(self._try_to_remove(ticket), name="thread-ticket-removal")
-        self._removals.add(removal)
-        removal.add_done_callback(self._removals.discard)
-        await asyncio.shield(removal)
-
-    async def _try_to_remove(self, ticket: _Ticket) -> None:
-        try:
-            await self._remove(ticket)
-        except StoreUnavailable:
-            logger.warning("A ticket could not be removed; it is tried again", extra={"action": "ticket_kept"})
-        else:
-            self._leaving.discard(ticket)
-
-    async def _remove(self, ticket: _Ticket) -> None:
-        async with self._connection.use() as database:
-            threads = database[THREADS]
-            last = await threads.delete_one({"_id": ticket.thread, "tickets": [ticket.id]})
-            if last.deleted_count:
-                return
-            line = await threads.find_one_and_update(
-                {"_id": ticket.thread}, {"$pull": {"tickets": ticket.id}}, return_document=ReturnDocument.AFTER
-            )
-            if line is not None and not line["tickets"]:
-                await threads.delete_one({"_id": ticket.thread, "tickets": []})
-
-    async def _show(self) -> None:
-        expires_at = _now() + self._lease
-        async with self._connection.use() as database:
-            if self._shown_until is None:
-                await database[PROCESSES].delete_many({"expires_at": {"$lt": _now() - _FORGOTTEN}})
-            await database[PROCESSES].update_one(
-                {"_id": self._owner}, {"$set": {"expires_at": expires_at}}, upsert=True
-            )
-        self._shown_until = expires_at
-
-    async def _renew(self) -> None:
-        """Show this process every third of a lease while it has tickets, and remove what could not be removed."""
-        while self._living or self._leaving:
-            await asyncio.sleep(self._lease.total_seconds() / 3)
+            if revision:
+                stored: Document = {"_id": _key(record.user_id, record.thread_id), "revision": revision}
+                return (await database[THREADS].replace_one(stored, _from_record(record))).matched_count == 1
             try:
-                if self._living:
-                    await self._show()
-            except StoreUnavailable:
-                logger.warning("The thread leases could not be renewed", extra={"action": "leases_not_renewed"})
-                continue
-            for ticket in tuple(self._leaving):
-                await self._try_to_remove(ticket)
+                await database[THREADS].insert_one(_from_record(record))
+            except DuplicateKeyError:
+                return False
+        return True
+
+    async def closing(self, *, limit: int) -> list[ThreadRecord]:
+        """See the port."""
+        return await self._found({"closing": True}, limit=limit)
+
+    async def owed(self, *, user_id: str, limit: int) -> list[ThreadRecord]:
+        """See the port."""
+        return await self._found({"indexed": False, "user_id": user_id}, limit=limit)
+
+    async def owed_users(self, *, limit: int) -> list[str]:
+        """See the port."""
+        async with self._connection.use() as database:
+            return await users_of(database, THREADS, limit=limit, query={"indexed": False})
+
+    async def mark_indexed(self, record: ThreadRecord) -> bool:
+        """See the port."""
+        stored: Document = {"_id": _key(record.user_id, record.thread_id), "revision": record.revision}
+        async with self._connection.use() as database:
+            return (await database[THREADS].update_one(stored, {"$set": {"indexed": True}})).matched_count == 1
+
+    async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[ThreadRecord]]:
+        """See the port."""
+        query: Document = {"indexed": True, "has_point": True}
+        if user_id is not None:
+            query["user_id"] = user_id
+        while records := await self._found(query, limit=_BATCH):
+            yield records
+            query["_id"] = {"$gt": _key(records[-1].user_id, records[-1].thread_id)}
+
+    async def count_indexed(self) -> int:
+        """See the port."""
+        async with self._connection.use() as database:
+            return await database[THREADS].count_documents({"indexed": True, "has_point": True})
+
+    async def delete(self, scope: Scope) -> int:
+        """See the port."""
+        query: Document = {"user_id": scope.user_id}
+        if scope.thread_id is not None:
+            query = {"_id": _key(scope.user_id, scope.thread_id)}
+        async with self._connection.use() as database:
+            return (await database[THREADS].delete_many(query)).deleted_count
+
+    async def _found(self, query: Document, *, limit: int) -> list[ThreadRecord]:
+        if limit < 1:
+            return []
+        async with self._connection.use() as database:
+            found = database[THREADS].find(query).sort("_id", ASCENDING).limit(limit)
+            return [_to_record(document) for document in await found.to_list()]
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+def _key(user_id: str, thread_id: str) -> str:
+    return f"{user_id}/{thread_id}"
+
+
+def _from_record(record: ThreadRecord) -> Document:
+    document: Document = {name: getattr(record, name) for name in _FIELDS}
+    return {**document, "_id": _key(record.user_id, record.thread_id), "has_point": record.has_point}
+
+
+def _to_record(document: Document) -> ThreadRecord:
+    return ThreadRecord(**{name: document[name] for name in _FIELDS if name in document})

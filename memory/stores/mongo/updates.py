@@ -1,17 +1,23 @@
 """Pending updates in MongoDB, and the claims on users, one document each."""
 
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from pymongo import ASCENDING, ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
-from memory.documents import Claim
+from memory.documents import Backlog, Claim
 from memory.stores.mongo.connection import CLAIMS, CONVERSATIONS, Connection, Document, key_of
-from memory.stores.mongo.message_document import from_update, to_turn
+from memory.stores.mongo.message_document import from_update
+from memory.stores.mongo.turns import turns_of
+from memory.stores.mongo.users import users_of
 from memory.turn import Turn, derived_id
 from memory.update import Update
 
 _PAGE = 100
+_BATCH_TURNS = 100
+_COMMITS = (("committed", ASCENDING), ("_id", ASCENDING))
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 
@@ -43,13 +49,10 @@ class MongoUpdates:
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
             found = messages.find({"user_id": user_id, "status": "pending"}).sort("committed", ASCENDING).limit(limit)
-            replies = await found.to_list()
-            ids = [derived_id(user_id, reply["message_pair_id"], "user") for reply in replies]
-            asked = {document["_id"]: document for document in await messages.find({"_id": {"$in": ids}}).to_list()}
-            orphans = [reply["_id"] for reply, asked_id in zip(replies, ids, strict=True) if asked_id not in asked]
+            turns, orphans = await turns_of(database, await found.to_list())
             if orphans:
                 await messages.delete_many({"_id": {"$in": orphans}})
-        return [to_turn(asked[key], reply) for reply, key in zip(replies, ids, strict=True) if key in asked]
+        return turns
 
     async def record(self, turn: Turn, update: Update, *, generation: int) -> bool:
         """See the port."""
@@ -57,9 +60,58 @@ class MongoUpdates:
         async with self._connection.use() as database:
             done = await database[CONVERSATIONS].update_one(
                 {"_id": reply_id, "generation": {"$lte": generation}},
-                {"$set": from_update(update, generation=generation)},
+                {"$set": {**from_update(update), "generation": generation}},
             )
         return done.matched_count == 1
+
+    async def failed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Turn]]:
+        """See the port."""
+        if user_id is not None:
+            async for batch in self._failed_of(user_id):
+                yield batch
+            return
+        after = ""
+        while True:
+            async with self._connection.use() as database:
+                query: Document = {"status": "failed"}
+                users = await users_of(database, CONVERSATIONS, limit=_PAGE, after=after, query=query)
+            if not users:
+                return
+            for user in users:
+                async for batch in self._failed_of(user):
+                    yield batch
+            after = users[-1]
+
+    async def _failed_of(self, user_id: str) -> AsyncIterator[Sequence[Turn]]:
+        failed: Document = {"user_id": user_id, "status": "failed"}
+        place: Document = {}
+        while True:
+            async with self._connection.use() as database:
+                found = database[CONVERSATIONS].find({**failed, **place})
+                replies = await found.sort([*_COMMITS]).limit(_BATCH_TURNS).to_list()
+                turns, _ = await turns_of(database, replies)
+            if turns:
+                yield turns
+            if len(replies) < _BATCH_TURNS:
+                return
+            last = replies[-1]
+            following = [
+                {"committed": {"$gt": last["committed"]}},
+                {"committed": last["committed"], "_id": {"$gt": last["_id"]}},
+            ]
+            place = {"$or": following}
+
+    async def backlog(self, user_id: str) -> Backlog:
+        """See the port."""
+        waiting: Document = {"user_id": user_id, "status": "pending"}
+        async with self._connection.use() as database:
+            messages = database[CONVERSATIONS]
+            pending, failed, oldest = await asyncio.gather(
+                messages.count_documents(waiting),
+                messages.count_documents({"user_id": user_id, "status": "failed"}),
+                messages.find_one(waiting, {"timestamp": True}, sort=[*_COMMITS]),
+            )
+        return Backlog(pending, failed, None if oldest is None else oldest["timestamp"])
 
     async def claim(self, user_id: str, *, owner: str, lease: timedelta, now: datetime) -> Claim | None:
         """See the port."""

@@ -48,18 +48,25 @@ class Database:
         return await self._run(self._writer, sql, parameters)
 
     async def erase(self, sql: str, parameters: Parameters = ()) -> int:
-        """Run one DELETE that returns a row for each deleted one; their number. The bytes are gone from the disk too.
-
-        `secure_delete` overwrites them in the file, the checkpoint cuts off the log that still holds them.
-        """
+        """Run one DELETE that returns a row for each deleted one; their number. The bytes leave the disk too."""
         deleted = len(await self.write(sql, parameters))
+        await self.cut_off_log()
+        return deleted
+
+    async def cut_off_log(self) -> None:
+        """Leave nothing on the disk of what earlier writes have deleted or replaced.
+
+        `secure_delete` has overwritten it in the file, the checkpoint cuts off the log that still holds it.
+
+        Raises:
+            StoreUnavailable: another program's reading holds it up. The writes are done all the same.
+        """
         (busy, *_), *_ = await self.write(_TRUNCATE)
         if busy:
             raise StoreUnavailable(
                 "Deleted, but the bytes are still in the log because another program reads the database in DATA_DIR; "
                 "close it and delete again."
             )
-        return deleted
 
     def close(self) -> None:
         """Refuse all later calls."""

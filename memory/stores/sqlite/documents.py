@@ -1,6 +1,6 @@
 """Opening the SQLite documents."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -8,8 +8,26 @@ from memory.documents import Documents
 from memory.stores.sqlite.conversations import SqliteConversations
 from memory.stores.sqlite.database import Database, open_database
 from memory.stores.sqlite.facts import SqliteFacts
+from memory.stores.sqlite.threads import SqliteThreads
 from memory.stores.sqlite.updates import SqliteUpdates
 from memory.thread_queue import LocalThreadQueue
+
+_BATCH = 500
+
+# By leaps from one user to the next: no table is read through.
+USERS = """
+WITH RECURSIVE found(user_id) AS (
+    SELECT :after
+    UNION ALL
+    SELECT (SELECT min(next) FROM (
+        SELECT (SELECT min(user_id) FROM messages WHERE user_id > found.user_id) AS next
+        UNION ALL SELECT (SELECT min(user_id) FROM facts WHERE user_id > found.user_id)
+        UNION ALL SELECT (SELECT min(user_id) FROM threads WHERE user_id > found.user_id)
+    ))
+    FROM found WHERE found.user_id IS NOT NULL LIMIT :limit + 1
+)
+SELECT user_id FROM found WHERE user_id > :after
+"""
 
 
 class SqliteDocuments:
@@ -21,8 +39,16 @@ class SqliteDocuments:
         self.conversations = SqliteConversations(database)
         self.facts = SqliteFacts(database)
         self.updates = SqliteUpdates(database)
-        self.threads = LocalThreadQueue()
+        self.threads = SqliteThreads(database)
+        self.queue = LocalThreadQueue()
         self._database = database
+
+    async def users(self) -> AsyncIterator[Sequence[str]]:
+        """See the port."""
+        after = ""
+        while rows := await self._database.read(USERS, {"after": after, "limit": _BATCH}):
+            yield [user_id for (user_id,) in rows]
+            after = rows[-1][0]
 
     async def ping(self) -> None:
         """See the port."""

@@ -1,42 +1,17 @@
 """Facts in SQLite. `home` says where a fact lives: a thread's id for working memory, "" for the user's own."""
 
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
+from memory.documents import FactFilter
 from memory.fact import Fact
-from memory.scope import Scope
+from memory.scope import GLOBAL_USER, Scope
+from memory.stores.sqlite import fact_queries as sql
 from memory.stores.sqlite.database import Database, Row
-from memory.stores.sqlite.rows import FACT_COLUMNS, from_fact, to_fact
+from memory.stores.sqlite.fact_rows import CREATED_AT, from_fact, to_fact
 from memory.times import to_ms
 
-_PLACES = ", ".join("?" * (FACT_COLUMNS.count(",") + 2))
-_CREATED_AT = FACT_COLUMNS.split(", ").index("created_at")
-_AFTER = "(created_at, id) > (SELECT created_at, id FROM facts WHERE user_id = :user AND id = :after)"
-
-INSERT = f"""
-INSERT INTO facts ({FACT_COLUMNS}, home) VALUES ({_PLACES}) ON CONFLICT (user_id, id) DO NOTHING RETURNING 1
-"""
-END = """
-UPDATE facts SET valid_to = ?, updated_at = ? WHERE user_id = ? AND id = ? AND valid_to IS NULL RETURNING 1
-"""
-CONFIRM = """
-UPDATE facts SET confirmed_at = max(confirmed_at, ?) WHERE user_id = ? AND id = ? AND valid_to IS NULL RETURNING 1
-"""
-FACT = f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND id = ?"
-
-
-def _living(*, direction: str, beyond: str = "true") -> str:
-    """Living facts of two homes, each read in order from the index and no further than the limit; unordered together.
-
-    Without a thread, :home is "" too, and only the first half is read.
-    """
-    order = f"ORDER BY created_at {direction}, id {direction} LIMIT :limit"
-    living = f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = :user AND valid_to IS NULL AND {beyond} AND home ="
-    return f"SELECT * FROM ({living} '' {order}) UNION ALL SELECT * FROM ({living} :home AND :home <> '' {order})"
-
-
-LIVING = _living(direction="DESC")
-FIRST_PAGE = _living(direction="ASC")
-NEXT_PAGE = _living(direction="ASC", beyond=_AFTER)
+_BATCH = 500
 
 
 class SqliteFacts:
@@ -47,35 +22,94 @@ class SqliteFacts:
 
     async def insert(self, fact: Fact) -> bool:
         """See the port."""
-        return bool(await self._database.write(INSERT, from_fact(fact)))
+        return bool(await self._database.write(sql.INSERT, from_fact(fact)))
 
-    async def end(self, fact: Fact, *, at: datetime) -> bool:
-        """See the port."""
-        moment = to_ms(at)
-        return bool(await self._database.write(END, (moment, moment, fact.user_id, fact.id)))
-
-    async def confirm(self, fact: Fact, *, at: datetime) -> bool:
-        """See the port."""
-        return bool(await self._database.write(CONFIRM, (to_ms(at), fact.user_id, fact.id)))
+    async def replace(self, fact: Fact, *, revision: int) -> bool:
+        """See the port. What a tombstone's earlier revision said is gone from the disk too."""
+        replaced = await self._database.write(sql.REPLACE, (*from_fact(fact), fact.user_id, fact.id, revision))
+        if replaced and fact.status == "forgotten":
+            await self._database.cut_off_log()
+        return bool(replaced)
 
     async def fact(self, *, user_id: str, fact_id: str) -> Fact | None:
         """See the port."""
-        rows = await self._database.read(FACT, (user_id, fact_id))
+        rows = await self._database.read(sql.FACT, (user_id, fact_id))
         return to_fact(rows[0]) if rows else None
 
-    async def living(self, scope: Scope, *, limit: int) -> list[Fact]:
+    async def facts(self, *, user_id: str, fact_ids: Sequence[str]) -> list[Fact]:
         """See the port."""
-        values = {"user": scope.user_id, "home": scope.thread_id or "", "limit": limit}
-        rows = await self._database.read(LIVING, values)
-        rows.sort(key=_by_age, reverse=True)
-        return [to_fact(row) for row in rows[:limit]]
+        rows = await self._database.read(sql.several_facts(len(fact_ids)), (user_id, *fact_ids)) if fact_ids else []
+        return [to_fact(row) for row in rows]
 
-    async def page(self, scope: Scope, *, limit: int, after: str | None = None) -> list[Fact]:
-        """See the port. `after` may have ended since; where it is gone altogether the page is empty."""
-        values = {"user": scope.user_id, "home": scope.thread_id or "", "limit": limit, "after": after}
-        rows = await self._database.read(FIRST_PAGE if after is None else NEXT_PAGE, values)
+    async def living(self, scope: Scope, *, at: datetime, limit: int, with_global: bool = False) -> list[Fact]:
+        """See the port."""
+        shared = GLOBAL_USER if with_global and scope.user_id != GLOBAL_USER else None
+        values = {"user": scope.user_id, "home": scope.thread_id, "global": shared, "at": to_ms(at), "limit": limit}
+        return _newest(await self._database.read(sql.LIVING, values), limit)
+
+    async def proposed(self, scope: Scope, *, limit: int) -> list[Fact]:
+        """See the port."""
+        values = {"user": scope.user_id, "home": scope.thread_id, "limit": limit}
+        return _newest(await self._database.read(sql.PROPOSED, values), limit)
+
+    async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
+        """See the port. `after` may be out of the filter by now; where it is gone altogether the page is empty."""
+        statement = sql.page_statement(shown, follows=after is not None)
+        rows = await self._database.read(statement, sql.page_values(user_id, shown, limit=limit, after=after))
         rows.sort(key=_by_age)
         return [to_fact(row) for row in rows[:limit]]
+
+    async def successors(self, *, user_id: str, fact_id: str) -> list[Fact]:
+        """See the port."""
+        return [to_fact(row) for row in await self._database.read(sql.SUCCESSORS, (user_id, fact_id))]
+
+    async def owed(self, *, user_id: str, limit: int) -> list[Fact]:
+        """See the port."""
+        return [to_fact(row) for row in await self._database.read(sql.OWED, (user_id, limit))]
+
+    async def owed_users(self, *, limit: int) -> list[str]:
+        """See the port."""
+        return [user_id for (user_id,) in await self._database.read(sql.OWED_USERS, (limit,))]
+
+    async def mark_indexed(self, fact: Fact) -> bool:
+        """See the port."""
+        return bool(await self._database.write(sql.MARK_INDEXED, (fact.user_id, fact.id, fact.revision)))
+
+    async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Fact]]:
+        """See the port."""
+        statement = sql.INDEXED if user_id is None else sql.INDEXED_OF_USER
+        values = {"limit": _BATCH, "after": 0} if user_id is None else {"limit": _BATCH, "after": 0, "user": user_id}
+        while rows := await self._database.read(statement, values):
+            yield [to_fact(row[:-1]) for row in rows]
+            values["after"] = rows[-1][-1]
+
+    async def count_indexed(self) -> int:
+        """See the port."""
+        return (await self._database.read(sql.COUNT_INDEXED))[0][0]
+
+    async def aged(self, *, before: datetime, limit: int) -> list[Fact]:
+        """See the port. Those not confirmed for longest come first."""
+        return [to_fact(row) for row in await self._database.read(sql.AGED, (to_ms(before), limit))]
+
+    async def count_open(self, scope: Scope) -> int:
+        """See the port."""
+        if scope.thread_id is None:
+            return (await self._database.read(sql.COUNT_OPEN_OF_USER, (scope.user_id,)))[0][0]
+        return (await self._database.read(sql.COUNT_OPEN_OF_THREAD, (scope.user_id, scope.thread_id)))[0][0]
+
+    async def weakest(self, scope: Scope, *, limit: int) -> list[Fact]:
+        """See the port."""
+        if scope.thread_id is None:
+            rows = await self._database.read(sql.WEAKEST_OF_USER, (scope.user_id, limit))
+        else:
+            rows = await self._database.read(sql.WEAKEST_OF_THREAD, (scope.user_id, scope.thread_id, limit))
+        return [to_fact(row) for row in rows]
+
+    async def remove(self, *, user_id: str, fact_ids: Sequence[str]) -> int:
+        """See the port."""
+        if not fact_ids:
+            return 0
+        return await self._database.erase(sql.several_removed(len(fact_ids)), (user_id, *fact_ids))
 
     async def delete(self, scope: Scope) -> int:
         """See the port."""
@@ -86,5 +120,10 @@ class SqliteFacts:
         )
 
 
+def _newest(rows: list[Row], limit: int) -> list[Fact]:
+    rows.sort(key=_by_age, reverse=True)
+    return [to_fact(row) for row in rows[:limit]]
+
+
 def _by_age(row: Row) -> tuple[int, str]:
-    return row[_CREATED_AT], row[0]
+    return row[CREATED_AT], row[0]

@@ -2,6 +2,9 @@
 
 Times are epoch milliseconds in UTC. `messages.seq` grows with each insert, so that the replies' seq is the order of
 their commits. Every index answers one question from its prefix, so that no question grows with other users' data.
+A partial index repeats the columns of its condition where rows are counted: SQLite then reads the index alone.
+
+A file is brought up by the scripts that it has not seen yet, a new one by all of them, each of them one transaction.
 """
 
 import sqlite3
@@ -9,11 +12,10 @@ from pathlib import Path
 
 from memory.errors import ConfigurationError
 
-VERSION = 1
 OLDEST_SQLITE = (3, 37, 0)
 """The first with STRICT tables (2021); RETURNING came in 3.35."""
 
-_TABLES = """
+_FIRST = """
 BEGIN IMMEDIATE;
 CREATE TABLE messages (
     seq INTEGER PRIMARY KEY,
@@ -70,6 +72,67 @@ PRAGMA user_version = 1;
 COMMIT;
 """
 
+# Before, only a turn could end a fact, and `valid_to` said so. No fact was in the index.
+_SECOND = """
+BEGIN IMMEDIATE;
+DROP INDEX messages_indexed;
+CREATE INDEX messages_indexed ON messages (user_id, indexed) WHERE indexed = 1;
+CREATE INDEX messages_failed ON messages (user_id, status) WHERE status = 'failed';
+CREATE INDEX messages_by_age ON messages (created_at, seq) WHERE role = 'user';
+CREATE INDEX messages_of_user_by_age ON messages (user_id, created_at, seq) WHERE role = 'user';
+
+DROP INDEX facts_living;
+DROP INDEX facts_by_home;
+ALTER TABLE facts ADD COLUMN status TEXT NOT NULL DEFAULT 'active';
+ALTER TABLE facts ADD COLUMN proposes TEXT;
+ALTER TABLE facts ADD COLUMN ended TEXT;
+ALTER TABLE facts ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE facts ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE facts ADD COLUMN history TEXT NOT NULL DEFAULT '[]';
+CREATE INDEX facts_by_replaced ON facts (user_id, replaces, created_at, id) WHERE replaces IS NOT NULL;
+UPDATE facts SET ended = '{"by":"turn","at":' || valid_to || ',"turn_id":' || coalesce((
+    SELECT '"' || successor.turn_id || '"' FROM facts AS successor
+    WHERE successor.user_id = facts.user_id AND successor.replaces = facts.id LIMIT 1
+), 'null') || ',"reason":null}'
+WHERE valid_to IS NOT NULL;
+CREATE INDEX facts_by_home ON facts (user_id, home, created_at, id);
+CREATE INDEX facts_open ON facts (user_id, home, created_at, id, valid_to, status, ended)
+    WHERE status = 'active' AND ended IS NULL;
+CREATE INDEX facts_superseded ON facts (user_id, home, ifnull(valid_to, 9223372036854775807))
+    WHERE status = 'active' AND ended IS NOT NULL;
+CREATE INDEX facts_proposed ON facts (user_id, home, created_at, id) WHERE status = 'proposed';
+CREATE INDEX facts_owed ON facts (user_id, indexed) WHERE indexed = 0;
+CREATE INDEX facts_indexed ON facts (user_id, indexed, status, ended)
+    WHERE indexed = 1 AND status = 'active' AND ended IS NULL;
+CREATE INDEX facts_by_age ON facts (confirmed_at) WHERE pinned = 0 AND status <> 'forgotten';
+CREATE INDEX facts_by_weight ON facts (user_id, importance, confirmed_at)
+    WHERE status = 'active' AND ended IS NULL AND pinned = 0;
+
+CREATE TABLE threads (
+    user_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    title TEXT,
+    summary TEXT,
+    summary_by TEXT,
+    summarised_to INTEGER NOT NULL,
+    summarised_at INTEGER,
+    archived_to INTEGER NOT NULL,
+    archived_at INTEGER,
+    closing INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    indexed INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX threads_by_id ON threads (user_id, thread_id);
+CREATE INDEX threads_closing ON threads (user_id) WHERE closing = 1;
+CREATE INDEX threads_owed ON threads (user_id, indexed) WHERE indexed = 0;
+CREATE INDEX threads_indexed ON threads (user_id) WHERE indexed = 1 AND archived_to > 0 AND summary <> '';
+PRAGMA user_version = 2;
+COMMIT;
+"""
+
+_SCRIPTS = (_FIRST, _SECOND)
+VERSION = len(_SCRIPTS)
+
 
 def prepare(connection: sqlite3.Connection, path: Path) -> int:
     """Bring the file's tables up to this version and count the opening; return how many there were.
@@ -83,9 +146,9 @@ def prepare(connection: sqlite3.Connection, path: Path) -> int:
             f"{path} in DATA_DIR was written by a newer version (schema {found}, this one knows {VERSION}); "
             "upgrade Recollect or choose another DATA_DIR."
         )
-    if found == 0:
-        if connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-            raise ConfigurationError(f"{path} is another program's database; choose another DATA_DIR.")
-        connection.executescript(_TABLES)
+    if found == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+        raise ConfigurationError(f"{path} is another program's database; choose another DATA_DIR.")
+    for script in _SCRIPTS[found:]:
+        connection.executescript(script)
     row = connection.execute("UPDATE state SET openings = openings + 1 RETURNING openings").fetchall()
     return row[0][0]

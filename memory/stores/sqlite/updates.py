@@ -4,16 +4,20 @@ Generations still rise over the process's end, because `record` compares them wi
 counts up the higher 32 bits, each claim the lower ones.
 """
 
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count
 
-from memory.documents import Claim
+from memory.documents import Backlog, Claim
 from memory.stores.sqlite.database import Database
 from memory.stores.sqlite.rows import to_turn, turn_columns
 from memory.stores.update_json import is_indexed, update_to_json
+from memory.times import from_ms
 from memory.turn import Turn
 from memory.update import Update
+
+_BATCH_TURNS = 250
 
 PENDING_USERS = """
 SELECT user_id FROM messages WHERE status = 'pending' GROUP BY user_id ORDER BY min(seq) LIMIT ?
@@ -23,6 +27,23 @@ SELECT {turn_columns()}
 FROM messages AS reply INDEXED BY messages_pending CROSS JOIN messages AS message
 ON message.user_id = reply.user_id AND message.turn_id = reply.turn_id AND message.role = 'user'
 WHERE reply.user_id = ? AND reply.status = 'pending' ORDER BY reply.seq LIMIT ?
+"""
+FAILED = f"""
+SELECT {turn_columns()}, reply.user_id, reply.seq
+FROM messages AS reply INDEXED BY messages_failed CROSS JOIN messages AS message
+ON message.user_id = reply.user_id AND message.turn_id = reply.turn_id AND message.role = 'user'
+WHERE reply.status = 'failed' AND (reply.user_id, reply.seq) > (:user, :after)
+ORDER BY reply.user_id, reply.seq LIMIT :limit
+"""
+FAILED_OF_USER = FAILED.replace(
+    "(reply.user_id, reply.seq) > (:user, :after)", "reply.user_id = :user AND reply.seq > :after"
+)
+BACKLOG = """
+SELECT
+    (SELECT count(*) FROM messages INDEXED BY messages_pending WHERE user_id = :user AND status = 'pending'),
+    (SELECT count(*) FROM messages INDEXED BY messages_failed WHERE user_id = :user AND status = 'failed'),
+    (SELECT created_at FROM messages INDEXED BY messages_pending WHERE user_id = :user AND status = 'pending'
+    ORDER BY seq LIMIT 1)
 """
 RECORD = """
 UPDATE messages SET update_json = ?, status = ?, indexed = ?, generation = ?
@@ -57,6 +78,19 @@ class SqliteUpdates:
         values = (update_to_json(update), update.status, int(is_indexed(update)), generation)
         key = (turn.message.user_id, turn.message.turn_id, generation)
         return bool(await self._database.write(RECORD, (*values, *key)))
+
+    async def failed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Turn]]:
+        """See the port."""
+        sql = FAILED if user_id is None else FAILED_OF_USER
+        user, after = user_id or "", 0
+        while rows := await self._database.read(sql, {"user": user, "after": after, "limit": _BATCH_TURNS}):
+            yield [to_turn(row[:-2]) for row in rows]
+            *_, user, after = rows[-1]
+
+    async def backlog(self, user_id: str) -> Backlog:
+        """See the port."""
+        pending, failed, oldest = (await self._database.read(BACKLOG, {"user": user_id}))[0]
+        return Backlog(pending, failed, None if oldest is None else from_ms(oldest))
 
     async def claim(self, user_id: str, *, owner: str, lease: timedelta, now: datetime) -> Claim | None:
         """See the port."""

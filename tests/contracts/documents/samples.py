@@ -7,10 +7,10 @@ from typing import Any
 
 from memory.decision import Change, Proposal, Refused
 from memory.documents import Documents
-from memory.fact import Fact
+from memory.fact import Ended, Fact
 from memory.planned_write import PlannedWrite
 from memory.turn import Exchange, Message
-from memory.update import Step, Update, not_owed
+from memory.update import Left, Step, Undo, Update, not_owed
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123_000, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -83,15 +83,29 @@ def full_update() -> Update:
         refused=(Refused("weird", None, None, "v", "e", "no evidence"),),
         proposals=(
             Proposal("add", "k", "v", "s", "e", 3, "thread", 0.25, ("x", "y"), "tool"),
-            Proposal("delete", shown=1),
+            Proposal("delete", shown=1, valid_from="2019", valid_to="May"),
         ),
         writes=(
             PlannedWrite(at_ms=1, inserts="f1", ends="f0", key="k", value="v", statement="s", tags=("$a.b",)),
             PlannedWrite(
                 at_ms=2, confirms="f2", scope="thread", source="tool", evidence="e", importance=1, replaces="x"
             ),
+            PlannedWrite(at_ms=3, inserts="f3", status="proposed", proposes="update", valid_from_ms=-1, valid_to_ms=9),
+        ),
+        learned=2,
+        wanted_model="other/1",
+        undo=Undo(
+            at=NOW + timedelta(microseconds=3),
+            force=True,
+            done=True,
+            changes=(Change("delete", "f1", "k", "Ünï", None, ""),),
+            left=(Left("f2", None, "changed since"),),
         ),
     )
+
+
+def failed(reason: str = "x") -> Update:
+    return Update(steps={"facts": Step(status="failed", reason=reason), "index": Step(status="done")})
 
 
 def fact(fact_id: str = "f1", *, user_id: str = "ada", age: int = 0, **changes: Any) -> Fact:
@@ -99,3 +113,8 @@ def fact(fact_id: str = "f1", *, user_id: str = "ada", age: int = 0, **changes: 
     then = NOW - age * SECOND
     made = Fact(fact_id, user_id, "name", "Ada", "The user's name is Ada.", then, then, then, then)
     return replace(made, **changes)
+
+
+def superseded(fact_id: str, *, at: datetime = NOW, valid_to: datetime | None = None, **changes: Any) -> Fact:
+    """A fact that a turn ended at `at`, valid until `valid_to` (None: until `at`)."""
+    return fact(fact_id, ended=Ended("turn", at, "turn2"), valid_to=valid_to or at, **changes)

@@ -5,7 +5,7 @@ import pytest
 from memory.errors import InvalidRequest
 from memory.scope import Scope
 from memory.thread_queue import LocalThreadQueue
-from tests.contracts.documents.threads import Runs, started
+from tests.contracts.documents.queue import Runs, started
 
 
 async def test_an_idle_queue_keeps_nothing():

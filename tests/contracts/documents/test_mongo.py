@@ -3,8 +3,11 @@ import pytest
 from memory.stores.mongo import open_mongo_documents
 from tests.contracts.documents.conftest import Backend, MongoDatabase
 from tests.contracts.documents.conversations import ConversationsContract
+from tests.contracts.documents.fact_pages import FactPagesContract
 from tests.contracts.documents.facts import FactsContract
-from tests.contracts.documents.threads import ThreadsContract
+from tests.contracts.documents.kept_turns import KeptTurnsContract
+from tests.contracts.documents.queue import QueueContract
+from tests.contracts.documents.thread_records import ThreadRecordsContract
 from tests.contracts.documents.updates import UpdatesContract
 
 
@@ -19,12 +22,24 @@ class TestConversations(Mongo, ConversationsContract):
 
 
 class TestUpdates(Mongo, UpdatesContract):
-    pass
+    longer_than_a_batch = 110
 
 
 class TestFacts(Mongo, FactsContract):
     pass
 
 
-class TestThreads(Mongo, ThreadsContract):
+class TestFactPages(Mongo, FactPagesContract):
+    pass
+
+
+class TestKeptTurns(Mongo, KeptTurnsContract):
+    more_than_a_batch = 110
+
+
+class TestThreadRecords(Mongo, ThreadRecordsContract):
+    pass
+
+
+class TestQueue(Mongo, QueueContract):
     pass

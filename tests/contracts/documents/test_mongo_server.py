@@ -4,6 +4,7 @@ import asyncio
 import gc
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,13 +13,16 @@ from pymongo import AsyncMongoClient
 
 from memory.documents import Documents
 from memory.errors import ConfigurationError, StoreUnavailable, ThreadBusy
+from memory.fact import Ended
 from memory.scope import Scope
 from memory.stores.mongo import open_mongo_documents
+from memory.stores.mongo.fact_document import from_fact
+from memory.stores.update_json import update_to_json
 from memory.update import owed
 from tests.contracts.documents.conftest import MongoDatabase
 from tests.contracts.documents.cut_off import cut_off
-from tests.contracts.documents.samples import LEASE, NOW, SECOND, answer, asked, fact, finish, indexed
-from tests.contracts.documents.threads import Runs, started
+from tests.contracts.documents.queue import Runs, started
+from tests.contracts.documents.samples import LEASE, NOW, SECOND, answer, asked, fact, failed, finish, indexed
 
 T1 = Scope("ada", "t1")
 CLOSED = "mongodb://someone:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=50"
@@ -67,7 +71,7 @@ async def test_accepts_of_two_processes_get_places_of_their_own(pair: Pair):
 
 async def test_turns_of_two_processes_run_one_at_a_time(pair: Pair):
     runs = Runs()
-    await asyncio.gather(*(runs.turn(pair[number % 2].threads, number) for number in range(12)))
+    await asyncio.gather(*(runs.turn(pair[number % 2].queue, number) for number in range(12)))
     assert sorted(runs.order) == list(range(12))
     for start in (0, 1):
         own = [number for number in runs.order if number % 2 == start]
@@ -77,30 +81,30 @@ async def test_turns_of_two_processes_run_one_at_a_time(pair: Pair):
 async def test_turns_of_two_processes_run_in_order_of_arrival(pair: Pair, mongo_database: MongoDatabase):
     one, other = pair
     runs = Runs()
-    async with one.threads.turn(T1, wait_seconds=1), AsyncMongoClient[dict[str, Any]](mongo_database.url) as client:
+    async with one.queue.turn(T1, wait_seconds=1), AsyncMongoClient[dict[str, Any]](mongo_database.url) as client:
         tasks: list[asyncio.Task[None]] = []
         for number, documents in enumerate((other, one, other, one, one, other)):
-            tasks.append(asyncio.create_task(runs.turn(documents.threads, number)))
+            tasks.append(asyncio.create_task(runs.turn(documents.queue, number)))
             async with asyncio.timeout(5):
                 while await tickets(client, mongo_database.name) < number + 2:
                     await started(*tasks)
         with pytest.raises(ThreadBusy):
-            await Runs().turn(other.threads, 99, wait_seconds=0)
+            await Runs().turn(other.queue, 99, wait_seconds=0)
         assert runs.order == []
     await asyncio.gather(*tasks)
     assert runs.order == list(range(6))
 
 
 async def tickets(client: AsyncMongoClient[dict[str, Any]], name: str) -> int:
-    line = await client[name]["threads"].find_one({})
+    line = await client[name]["thread_queue"].find_one({})
     return len(line["tickets"]) if line else 0
 
 
 async def test_an_idle_queue_keeps_nothing(pair: Pair, mongo_database: MongoDatabase):
     runs = Runs()
-    await asyncio.gather(*(runs.turn(pair[number % 2].threads, number) for number in range(6)))
+    await asyncio.gather(*(runs.turn(pair[number % 2].queue, number) for number in range(6)))
     async with AsyncMongoClient[dict[str, Any]](mongo_database.url) as client:
-        assert await client[mongo_database.name]["threads"].find({}).to_list() == []
+        assert await client[mongo_database.name]["thread_queue"].find({}).to_list() == []
 
 
 async def test_the_ticket_of_a_dead_process_is_skipped(mongo_database: MongoDatabase):
@@ -108,13 +112,13 @@ async def test_the_ticket_of_a_dead_process_is_skipped(mongo_database: MongoData
     async with open_mongo_documents(*mongo_database) as living:
         dying = open_mongo_documents(*mongo_database, owner="dying", lease=lease)
         dead = await dying.__aenter__()
-        held = dead.threads.turn(T1, wait_seconds=1)
+        held = dead.queue.turn(T1, wait_seconds=1)
         await held.__aenter__()
         with pytest.raises(ThreadBusy):
-            await Runs().turn(living.threads, 0, wait_seconds=1.3)  # Renewed meanwhile: a lease has passed.
+            await Runs().turn(living.queue, 0, wait_seconds=1.3)  # Renewed meanwhile: a lease has passed.
         await dying.__aexit__(None, None, None)  # Its ticket stays, as after a kill; nothing renews it.
         runs = Runs()
-        await runs.turn(living.threads, 1, wait_seconds=10)
+        await runs.turn(living.queue, 1, wait_seconds=10)
         assert runs.order == [1]
         await held.__aexit__(None, None, None)
 
@@ -127,7 +131,7 @@ async def test_a_lost_server_is_unavailable_and_comes_back(mongo_database: Mongo
         lease = timedelta(seconds=1)
         async with open_mongo_documents(url, mongo_database.name, lease=lease) as documents:
             await documents.ping()
-            async with documents.threads.turn(T1, wait_seconds=1):
+            async with documents.queue.turn(T1, wait_seconds=1):
                 message = await documents.conversations.accept(asked())
                 way.cut()
                 with pytest.raises(StoreUnavailable):
@@ -135,14 +139,46 @@ async def test_a_lost_server_is_unavailable_and_comes_back(mongo_database: Mongo
                 with pytest.raises(StoreUnavailable):
                     await documents.conversations.recent(T1, limit=9)
             with pytest.raises(StoreUnavailable):
-                await Runs().turn(documents.threads, 1)
+                await Runs().turn(documents.queue, 1)
             way.restore()
             await until_it_serves(documents)
             # The ticket that could not be removed at the end of the turn stands in nobody's way.
             runs = Runs()
-            await runs.turn(documents.threads, 2, wait_seconds=10)
+            await runs.turn(documents.queue, 2, wait_seconds=10)
             assert runs.order == [2]
             assert await documents.conversations.commit(answer(message), result={}, update=owed())
+
+
+async def test_documents_of_an_earlier_version_are_brought_up(mongo_database: MongoDatabase):
+    end = NOW + SECOND
+    later = ("status", "proposes", "ended", "revision", "indexed", "history", "state", "until")
+    given = [fact("old", valid_to=end), fact("new", replaces="old", turn_id="turn2"), fact("gone", valid_to=end)]
+    async with AsyncMongoClient[dict[str, Any]](mongo_database.url, tz_aware=True) as client:
+        stored = [{k: v for k, v in from_fact(each).items() if k not in later} for each in given]
+        await client[mongo_database.name]["user_facts"].insert_many(stored)
+    for _ in range(2):
+        async with open_mongo_documents(*mongo_database) as documents:
+            owed_facts = await documents.facts.owed(user_id="ada", limit=9)
+            assert sorted(owed_facts, key=lambda each: each.id) == [
+                replace(given[2], ended=Ended("turn", end)),
+                given[1],
+                replace(given[0], ended=Ended("turn", end, "turn2")),
+            ]
+            assert await documents.facts.living(T1, at=end, limit=9) == [given[1]]
+
+
+async def test_an_update_that_an_earlier_version_worded_is_rewritten(mongo_database: MongoDatabase):
+    async with open_mongo_documents(*mongo_database) as documents:
+        exchange = await finish(documents, "turn1", update=failed())
+        async with AsyncMongoClient[dict[str, Any]](mongo_database.url) as client:
+            messages = client[mongo_database.name]["conversations"]
+            text = update_to_json(failed()).replace(",", ", ")
+            await messages.update_one({"_id": exchange.assistant.id}, {"$set": {"update": text}})
+        turn = await documents.conversations.turn(user_id="ada", turn_id="turn1")
+        assert turn is not None
+        assert not await documents.conversations.rewrite(replace(turn, update=owed()), result={}, update=owed())
+        assert await documents.conversations.rewrite(turn, result={}, update=owed())
+        assert not await documents.conversations.rewrite(turn, result={}, update=failed("late"))
 
 
 async def until_it_serves(documents: Documents) -> None:
@@ -164,8 +200,12 @@ CALLS: dict[str, Callable[[Documents], Awaitable[object]]] = {
     "pending users": lambda documents: documents.updates.pending_users(limit=1),
     "claim": lambda documents: documents.updates.claim("ada", owner="a", lease=SECOND, now=NOW),
     "insert": lambda documents: documents.facts.insert(fact()),
-    "living": lambda documents: documents.facts.living(T1, limit=1),
-    "threads": lambda documents: Runs().turn(documents.threads, 1),
+    "users": lambda documents: anext(aiter(documents.users())),
+    "overviews": lambda documents: documents.conversations.overviews("ada", limit=1),
+    "aged": lambda documents: documents.conversations.aged(before=NOW, limit=1),
+    "record of thread": lambda documents: documents.threads.record(T1),
+    "living": lambda documents: documents.facts.living(T1, at=NOW, limit=1),
+    "queue": lambda documents: Runs().turn(documents.queue, 1),
 }
 
 

@@ -5,8 +5,11 @@ import pytest
 from memory.stores.sqlite import open_sqlite_documents
 from tests.contracts.documents.conftest import Backend
 from tests.contracts.documents.conversations import ConversationsContract
+from tests.contracts.documents.fact_pages import FactPagesContract
 from tests.contracts.documents.facts import FactsContract
-from tests.contracts.documents.threads import ThreadsContract
+from tests.contracts.documents.kept_turns import KeptTurnsContract
+from tests.contracts.documents.queue import QueueContract
+from tests.contracts.documents.thread_records import ThreadRecordsContract
 from tests.contracts.documents.updates import UpdatesContract
 
 
@@ -28,5 +31,17 @@ class TestFacts(Sqlite, FactsContract):
     pass
 
 
-class TestThreads(Sqlite, ThreadsContract):
+class TestFactPages(Sqlite, FactPagesContract):
+    pass
+
+
+class TestKeptTurns(Sqlite, KeptTurnsContract):
+    pass
+
+
+class TestThreadRecords(Sqlite, ThreadRecordsContract):
+    pass
+
+
+class TestQueue(Sqlite, QueueContract):
     pass

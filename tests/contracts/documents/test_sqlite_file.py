@@ -7,35 +7,73 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from memory.documents import Documents
+from memory.documents import Documents, FactFilter
 from memory.errors import ConfigurationError, StoreUnavailable
 from memory.scope import Scope
-from memory.stores.sqlite import conversations, facts, open_sqlite_documents, updates
+from memory.stores.sqlite import fact_queries, message_queries, open_sqlite_documents, threads, updates
+from memory.stores.sqlite.documents import USERS
+from memory.thread_record import ThreadRecord
 from memory.update import owed
 from tests.contracts.documents.conftest import Backend
-from tests.contracts.documents.samples import asked, fact, finish, indexed
+from tests.contracts.documents.samples import NOW, asked, fact, failed, finish, indexed
 
 T1 = Scope("ada", "t1")
 HOT = {
-    "accept": conversations.ACCEPT,
-    "commit": conversations.COMMIT,
-    "turn": conversations.TURN,
-    "messages": conversations.MESSAGES,
-    "recent": conversations.RECENT,
-    "count of thread": conversations.COUNT_OF_THREAD,
-    "count of user": conversations.COUNT_OF_USER,
-    "indexed of user": conversations.INDEXED_OF_USER,
+    "accept": message_queries.ACCEPT,
+    "commit": message_queries.COMMIT,
+    "turn": message_queries.TURN,
+    "messages": message_queries.MESSAGES,
+    "recent": message_queries.RECENT,
+    "exchanges": message_queries.EXCHANGES,
+    "last position": message_queries.LAST_POSITION,
+    "count of thread": message_queries.COUNT_OF_THREAD,
+    "count of user": message_queries.COUNT_OF_USER,
+    "count messages": message_queries.COUNT_MESSAGES,
+    "indexed of user": message_queries.INDEXED_OF_USER,
+    "turns": message_queries.TURNS,
+    "rewrite": message_queries.REWRITE,
+    "oldest": message_queries.OLDEST,
     "pending": updates.PENDING,
     "record": updates.RECORD,
-    "living": facts.LIVING,
-    "first page": facts.FIRST_PAGE,
-    "next page": facts.NEXT_PAGE,
-    "end": facts.END,
-    "confirm": facts.CONFIRM,
+    "failed of user": updates.FAILED_OF_USER,
+    "backlog": updates.BACKLOG,
+    "replace": fact_queries.REPLACE,
+    "fact": fact_queries.FACT,
+    "living": fact_queries.LIVING,
+    "proposed": fact_queries.PROPOSED,
+    "page": fact_queries.page_statement(FactFilter(NOW), follows=False),
+    "next page": fact_queries.page_statement(FactFilter(NOW, thread_id="t1", tag="x"), follows=True),
+    "page of proposed": fact_queries.page_statement(FactFilter(NOW, status="proposed"), follows=True),
+    "successors": fact_queries.SUCCESSORS,
+    "owed": fact_queries.OWED,
+    "mark indexed": fact_queries.MARK_INDEXED,
+    "indexed facts of user": fact_queries.INDEXED_OF_USER,
+    "count open of user": fact_queries.COUNT_OPEN_OF_USER,
+    "count open of thread": fact_queries.COUNT_OPEN_OF_THREAD,
+    "weakest of user": fact_queries.WEAKEST_OF_USER,
+    "record of thread": threads.RECORD,
+    "replace record": threads.REPLACE,
+    "owed records": threads.OWED,
+    "mark record": threads.MARK_INDEXED,
+    "indexed records of user": threads.INDEXED_OF_USER,
+}
+TABLE_SCANS = ("SCAN messages", "SCAN reply", "SCAN message", "SCAN facts")
+# What the sweep asks for all users: read from an index that holds nothing else, empty where there is nothing to do.
+SWEPT = {
+    "pending users": (updates.PENDING_USERS, "SCAN messages USING COVERING INDEX messages_pending"),
+    "failed": (updates.FAILED, "SEARCH reply USING INDEX messages_failed (user_id>?)"),
+    "aged turns": (message_queries.AGED, "SEARCH message USING INDEX messages_by_age (created_at<?)"),
+    "owed users": (fact_queries.OWED_USERS, "SCAN facts USING COVERING INDEX facts_owed"),
+    "aged facts": (fact_queries.AGED, "SEARCH facts USING INDEX facts_by_age (confirmed_at<?)"),
+    "count of indexed facts": (fact_queries.COUNT_INDEXED, "SCAN facts USING COVERING INDEX facts_indexed"),
+    "closing": (threads.CLOSING, "SCAN threads USING INDEX threads_closing"),
+    "users who owe records": (threads.OWED_USERS, "SCAN threads USING COVERING INDEX threads_owed"),
+    "count of indexed": (message_queries.COUNT_INDEXED, "SCAN messages USING COVERING INDEX messages_indexed"),
 }
 
 
@@ -56,19 +94,42 @@ def plan(path: Path, sql: str) -> list[str]:
         return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
 
 
+def count_bytes(path: Path, secret: str) -> int:
+    return sum(file.read_bytes().count(secret.encode()) for file in path.parent.iterdir())
+
+
 @pytest.mark.parametrize("statement", HOT)
 async def test_hot_statements_read_only_what_an_index_leads_to(documents: Documents, path: Path, statement: str):
     await documents.ping()
     steps = plan(path, HOT[statement])
     assert any(step.startswith("SEARCH") and "user_id=?" in step for step in steps)
-    assert not [step for step in steps if step.startswith(("SCAN messages", "SCAN reply", "SCAN facts"))]
+    assert not [step for step in steps if step.startswith(TABLE_SCANS)]
     assert not [step for step in steps if "TEMP B-TREE" in step]
 
 
-async def test_waiting_users_are_read_from_the_index_of_pending_turns(documents: Documents, path: Path):
+@pytest.mark.parametrize("statement", SWEPT)
+async def test_the_sweep_reads_what_it_looks_for_and_nothing_else(documents: Documents, path: Path, statement: str):
     await documents.ping()
-    steps = plan(path, updates.PENDING_USERS)
-    assert steps[0] == "SCAN messages USING COVERING INDEX messages_pending"
+    sql, step = SWEPT[statement]
+    assert plan(path, sql)[0] == step
+
+
+async def test_living_facts_come_from_the_indexes_of_what_may_hold(documents: Documents, path: Path):
+    await documents.ping()
+    steps = [step for step in plan(path, fact_queries.LIVING) if step.startswith("SEARCH")]
+    assert steps == [
+        *["SEARCH facts USING INDEX facts_open (user_id=? AND home=?)"] * 3,
+        *["SEARCH facts USING INDEX facts_superseded (user_id=? AND home=? AND <expr>>?)"] * 3,
+    ]
+
+
+@pytest.mark.parametrize("statement", [message_queries.OVERVIEWS, USERS], ids=["overviews", "users"])
+async def test_lists_leap_from_one_to_the_next(documents: Documents, path: Path, statement: str):
+    await documents.ping()
+    steps = plan(path, statement)
+    assert not [step for step in steps if step.startswith(TABLE_SCANS)]
+    assert {"messages"} <= {step.split()[1] for step in steps if "USING COVERING INDEX" in step}
+    assert not [step for step in steps if step.startswith("SEARCH messages") and "COVERING" not in step]
 
 
 async def test_reads_do_not_wait_for_a_writer(documents: Documents, path: Path):
@@ -84,19 +145,56 @@ async def test_reads_do_not_wait_for_a_writer(documents: Documents, path: Path):
 
 
 async def test_deleted_text_leaves_no_bytes_in_the_folder(documents: Documents, path: Path):
-    def found(secret: str) -> int:
-        return sum(file.read_bytes().count(secret.encode()) for file in path.parent.iterdir())
-
     for number in range(200):
         for user_id in ("ada", "secretuser"):
             content = f"{user_id}-secret-text " * (number % 40 + 1)
             await documents.conversations.accept(asked(f"x{number * 37 % 200}", user_id=user_id, content=content))
             await documents.facts.insert(fact(f"f{number}", user_id=user_id, value=content))
-    assert found("secretuser") > 0
+    assert count_bytes(path, "secretuser") > 0
     assert await documents.facts.delete(Scope("secretuser")) == 200
     assert await documents.conversations.delete(Scope("secretuser")) == 200
-    assert found("secretuser") == 0
-    assert found("ada-secret-text") > 0
+    assert count_bytes(path, "secretuser") == 0
+    assert count_bytes(path, "ada-secret-text") > 0
+
+
+async def test_a_forgotten_fact_leaves_no_bytes_in_the_folder(documents: Documents, path: Path):
+    for number in range(40):
+        value = f"secret-{number % 7} " * (number * 20 + 1)
+        version = {"value": f"secret-{number} of before"}
+        await documents.facts.insert(fact(f"f{number}", statement=value, value=value, history=(version,)))
+    for number in range(40):
+        blank = fact(f"f{number}", key=None, value="", statement="").revised(at=NOW, status="forgotten")
+        assert await documents.facts.replace(blank, revision=1)
+        assert await asyncio.to_thread(count_bytes, path, "secret-") > 0 or number == 39
+    assert await asyncio.to_thread(count_bytes, path, "secret-") == 0
+
+
+async def test_rewritten_and_removed_turns_leave_no_bytes_in_the_folder(documents: Documents, path: Path):
+    for number in range(20):
+        text = f"secret-{number} " * (number * 50 + 1)
+        await finish(documents, f"{number}", update=failed(text))
+        await documents.threads.put(ThreadRecord("ada", f"t{number}", summary=text, revision=1), revision=0)
+    for number in range(10):
+        turn = await documents.conversations.turn(user_id="ada", turn_id=f"{number}")
+        assert turn is not None
+        assert await documents.conversations.rewrite(turn, result={}, update=owed())
+    assert await documents.conversations.remove(user_id="ada", turn_ids=[str(n) for n in range(10, 20)]) == 20
+    assert await asyncio.to_thread(count_bytes, path, "secret-") > 0
+    assert await documents.threads.delete(Scope("ada")) == 20
+    assert await asyncio.to_thread(count_bytes, path, "secret-") == 0
+
+
+async def test_an_update_that_an_earlier_version_worded_is_rewritten(documents: Documents, path: Path):
+    await finish(documents, "turn1", update=failed())
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("UPDATE messages SET update_json = replace(update_json, ',', ', ') WHERE role = 'assistant'")
+    turn = await documents.conversations.turn(user_id="ada", turn_id="turn1")
+    assert turn is not None
+    assert turn.update == failed()
+    assert not await documents.conversations.rewrite(replace(turn, update=owed()), result={}, update=owed())
+    assert await documents.conversations.rewrite(turn, result={}, update=owed())
+    assert not await documents.conversations.rewrite(turn, result={}, update=failed("late"))
+    assert await documents.conversations.turn(user_id="ada", turn_id="turn1") == replace(turn, result={}, update=owed())
 
 
 async def test_a_delete_says_when_the_log_could_not_be_cut_off(documents: Documents, path: Path):
@@ -153,7 +251,7 @@ async def test_a_closed_store_is_unavailable(backend: Backend):
     with pytest.raises(StoreUnavailable):
         await documents.conversations.accept(exchange.user)
     with pytest.raises(StoreUnavailable):
-        await documents.facts.living(T1, limit=9)
+        await documents.facts.living(T1, at=NOW, limit=9)
 
 
 def damage(path: Path) -> None:

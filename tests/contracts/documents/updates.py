@@ -3,12 +3,12 @@ from dataclasses import replace
 
 import pytest
 
-from memory.documents import Documents
+from memory.documents import Backlog, Documents
 from memory.turn import Turn
 from memory.update import Step, Update, not_owed, owed
 from tests.contracts.documents.conftest import Backend
 from tests.contracts.documents.conversations import ids_of_indexed
-from tests.contracts.documents.samples import LEASE, NOW, SECOND, answer, asked, finish, full_update, indexed
+from tests.contracts.documents.samples import LEASE, NOW, SECOND, answer, asked, failed, finish, full_update, indexed
 
 
 async def turn_of(documents: Documents, turn_id: str = "turn1") -> Turn:
@@ -17,8 +17,17 @@ async def turn_of(documents: Documents, turn_id: str = "turn1") -> Turn:
     return turn
 
 
+async def failed_turns(documents: Documents, user_id: str | None = None) -> list[Turn]:
+    found: list[Turn] = []
+    async for batch in documents.updates.failed(user_id=user_id):
+        assert batch
+        found += batch
+    return found
+
+
 class UpdatesContract:
     longer_than_a_page = 110
+    longer_than_a_batch = 260
 
     async def test_pending_turns_come_in_the_order_of_their_commits(self, documents: Documents):
         early = await documents.conversations.accept(asked("early"))
@@ -85,6 +94,50 @@ class UpdatesContract:
         await documents.conversations.delete(exchange.user.scope)
         assert not await documents.updates.record(turn, indexed(), generation=1)
         assert await documents.conversations.turn(user_id="ada", turn_id="turn1") is None
+
+    async def test_failed_turns_come_in_the_order_of_their_commits(self, documents: Documents):
+        early = await documents.conversations.accept(asked("early"))
+        await finish(documents, "z", thread_id="t2", update=failed())
+        await finish(documents, "1", user_id="bob", update=failed())
+        await finish(documents, "pending", update=owed())
+        await finish(documents, "done", update=indexed())
+        assert await documents.conversations.commit(answer(early), result={"n": 1}, update=failed())
+        ada = [await turn_of(documents, "z"), await turn_of(documents, "early")]
+        assert await failed_turns(documents, "ada") == ada
+        assert await failed_turns(documents, "eve") == []
+        everybody = await failed_turns(documents)
+        assert [turn for turn in everybody if turn.message.user_id == "ada"] == ada
+        assert [turn.message.turn_id for turn in everybody if turn.message.user_id == "bob"] == ["1"]
+        assert len(everybody) == 3
+        assert await documents.updates.record(ada[0], indexed(), generation=1)
+        assert await failed_turns(documents, "ada") == ada[1:]
+
+    async def test_failed_turns_come_in_batches(self, documents: Documents):
+        for number in range(self.longer_than_a_batch):
+            await finish(documents, str(number), thread_id=f"t{number}", update=failed())
+        await finish(documents, "1", user_id="bob", update=failed())
+        turn_ids = [str(number) for number in range(self.longer_than_a_batch)]
+        assert [turn.message.turn_id for turn in await failed_turns(documents, "ada")] == turn_ids
+        assert [turn.message.turn_id for turn in await failed_turns(documents)] == [*turn_ids, "1"]
+
+    async def test_failed_turns_may_be_written_while_they_are_read(self, documents: Documents):
+        for number in range(4):
+            await finish(documents, str(number), update=failed())
+        async for batch in documents.updates.failed():
+            for turn in batch:
+                assert await documents.conversations.rewrite(turn, result={}, update=owed())
+        assert await failed_turns(documents) == []
+        assert await documents.updates.backlog("ada") == Backlog(4, 0, NOW + SECOND)
+
+    async def test_a_backlog_counts_what_is_not_done(self, documents: Documents):
+        assert await documents.updates.backlog("ada") == Backlog()
+        await finish(documents, "done", update=not_owed("disabled"))
+        await finish(documents, "failed", update=failed())
+        assert await documents.updates.backlog("ada") == Backlog(failed=1)
+        oldest = await finish(documents, "1", update=owed())
+        await finish(documents, "2", update=owed())
+        await finish(documents, "0", user_id="bob", update=owed())
+        assert await documents.updates.backlog("ada") == Backlog(2, 1, oldest.assistant.created_at)
 
     async def test_a_claim_excludes_others_until_its_lease_ends(self, documents: Documents):
         updates = documents.updates

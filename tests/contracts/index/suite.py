@@ -1,8 +1,6 @@
 """What every vector index must do. An implementation inherits `IndexContract` and says how it is opened."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -23,31 +21,19 @@ from tests.contracts.index.points import (
     point,
     vector,
 )
+from tests.contracts.index.rebuilding import RebuildContract
 
 ADA = Scope("ada")
 
 
-class IndexContract:
-    base = "contract"
-
-    def opened(
-        self, place: Any, *, model: str = MODEL, dimension: int = DIMENSION
-    ) -> AbstractAsyncContextManager[VectorIndex]:
-        """Open the collection of `model` in `place`, the implementation's own fixture."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    async def index(self, place: Any) -> AsyncIterator[VectorIndex]:
-        async with self.opened(place) as index:
-            yield index
-
+class IndexContract(RebuildContract):
     async def test_a_fresh_index_is_empty_and_serves(self, index: VectorIndex) -> None:
         await index.ping()
         assert await index.count() == 0
         assert await index.count(user_id="ada") == 0
         assert await index.ids() == []
-        assert await index.known([str(uuid4())]) == set()
-        assert await index.known([]) == set()
+        assert await index.fingerprints([str(uuid4())]) == {}
+        assert await index.fingerprints([]) == {}
         assert await index.search(Query(ADA, vector(1), limit=5)) == []
         assert await index.other_collections() == []
 
@@ -117,7 +103,7 @@ class IndexContract:
         points = [point(seed) for seed in range(300)]
         await index.upsert(points)
         assert await index.count() == 300
-        assert await index.known([item.entry.id for item in points]) == ids_of(points)
+        assert set(await index.fingerprints([item.entry.id for item in points])) == ids_of(points)
 
     async def test_users_never_see_each_other(self, index: VectorIndex) -> None:
         turn = "the-same-turn"
@@ -176,11 +162,14 @@ class IndexContract:
         assert cosine(with_it.dense, vector(1)) == pytest.approx(1, abs=1e-6)
         assert np.linalg.norm(with_it.dense) == pytest.approx(1, abs=1e-5)
 
-    async def test_known_tells_which_ids_have_a_point(self, index: VectorIndex) -> None:
-        points = [point(1), point(2, "bob")]
+    async def test_fingerprints_tell_which_ids_have_a_point_and_what_it_was_made_from(self, index: VectorIndex) -> None:
+        points = [replace(point(1), fingerprint="0123456789abcdef"), point(2, "bob")]
         await index.upsert(points)
-        assert await index.known([*ids_of(points), str(uuid4())]) == ids_of(points)
-        assert await index.known([str(uuid4()) for _ in range(500)]) == set()
+        told = {points[0].entry.id: "0123456789abcdef", points[1].entry.id: None}
+        assert await index.fingerprints([*ids_of(points), str(uuid4())]) == told
+        assert await index.fingerprints([str(uuid4()) for _ in range(500)]) == {}
+        await index.upsert([replace(points[0], fingerprint="f" * 16)])
+        assert await index.fingerprints([points[0].entry.id]) == {points[0].entry.id: "f" * 16}
 
     async def test_entries_gives_back_what_the_points_say(self, index: VectorIndex) -> None:
         points = [point(1), point(2, "bob")]
@@ -231,7 +220,7 @@ class IndexContract:
         await index.upsert([*gone, kept])
         assert await index.delete(ADA) == 3
         assert await index.count(user_id="ada") == 0
-        assert await index.known(list(ids_of(gone))) == set()
+        assert await index.fingerprints(list(ids_of(gone))) == {}
         assert await index.ids() == [kept.entry.id]
         assert await index.delete(Scope("nobody")) == 0
         await index.upsert(gone)

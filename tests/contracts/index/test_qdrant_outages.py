@@ -31,7 +31,7 @@ CALLS: dict[str, Callable[[VectorIndex], Awaitable[Any]]] = {
     "ping": lambda index: index.ping(),
     "upsert": lambda index: index.upsert([point(1)]),
     "search": lambda index: index.search(Query(Scope("ada"), vector(1), limit=1)),
-    "known": lambda index: index.known([point(1).entry.id]),
+    "fingerprints": lambda index: index.fingerprints([point(1).entry.id]),
     "entries": lambda index: index.entries([point(1).entry.id]),
     "ids": lambda index: index.ids(),
     "count": lambda index: index.count(),
@@ -75,6 +75,8 @@ DONE = (200, '{"result": true}')
 EXISTS = (200, '{"result": {"exists": true}}')
 MISSING = (200, '{"result": {"exists": false}}')
 INDEXED = (200, '{"result": {"operation_id": 1, "status": "completed"}}')
+NO_ALIAS = (200, '{"result": {"aliases": []}}')
+LEADS = (200, f'{{"result": {{"aliases": [{{"alias_name": "{NAME}.current", "collection_name": "{NAME}"}}]}}}}')
 SEVEN = (200, '{"result": {"count": 7}}')
 
 
@@ -198,7 +200,13 @@ async def test_newer_servers_are_taken(version: str) -> None:
 
 
 async def test_a_server_that_comes_up_later_is_used_from_then_on() -> None:
-    answers = {"/exists": [MISSING], "": [DONE], "/index": [INDEXED], "/points/count": [SEVEN]}
+    answers = {
+        "/aliases": [NO_ALIAS],
+        "/exists": [MISSING],
+        "": [DONE],
+        "/index": [INDEXED],
+        ".current/points/count": [SEVEN],
+    }
     with serving(status=503, answers=answers) as (server, handler):
         async with opened(server) as index:
             with pytest.raises(IndexUnavailable):
@@ -220,7 +228,14 @@ async def test_an_old_server_that_comes_up_later_costs_the_search_only() -> None
 
 async def test_a_collection_that_another_process_creates_at_the_same_time_is_shared() -> None:
     conflict = (409, '{"status": {"error": "exists"}}')
-    answers = {"/exists": [MISSING, EXISTS], "": [conflict], "/index": [INDEXED], "/points/count": [SEVEN]}
+    answers = {
+        "/aliases": [NO_ALIAS, LEADS],
+        "/collections/aliases": [conflict],
+        "/exists": [MISSING, EXISTS],
+        "": [conflict],
+        "/index": [INDEXED],
+        ".current/points/count": [SEVEN],
+    }
     with serving(status=200, answers=answers) as (server, _):
         async with opened(server) as index:
             assert await index.count() == 7
@@ -228,7 +243,7 @@ async def test_a_collection_that_another_process_creates_at_the_same_time_is_sha
 
 async def test_a_collection_that_vanishes_twice_is_an_error_not_a_loop() -> None:
     gone = (404, '{"status": {"error": "no such collection"}}')
-    answers = {"/exists": [EXISTS], "/index": [INDEXED], "/points/count": [gone]}
+    answers = {"/aliases": [LEADS], "/index": [INDEXED], ".current/points/count": [gone]}
     with serving(status=200, answers=answers) as (server, _):
         async with opened(server) as index:
             with pytest.raises(RecollectError, match="404"):

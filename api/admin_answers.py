@@ -1,0 +1,65 @@
+"""What the administration routes answer, for the OpenAPI text alone: the domain builds the answers from values."""
+
+from pydantic import BaseModel, Field
+
+from api.answers import ErrorContent
+
+
+class FindingsAnswer(BaseModel):
+    """What the doctor found. `points` are those there are; messages, facts and summaries those there must be."""
+
+    messages: int
+    facts: int
+    summaries: int
+    points: int
+    missing: int
+    orphaned: int
+    wrong_fingerprint: int = Field(description="Points made by another embedder or scheme, or from another text.")
+    pending: int = Field(description="Turns, facts and summaries on their way: nothing is wrong with them.")
+    failed: int = Field(description="Turns whose update was given up.")
+    oldest_pending_seconds: float | None
+
+
+class UserFindingsAnswer(FindingsAnswer):
+    """What the doctor found of one user; `*` stands for the global facts."""
+
+    user_id: str
+
+
+class DoctorAnswer(BaseModel):
+    """Documents and index compared, user by user, and what to do."""
+
+    healthy: bool
+    advice: list[str]
+    totals: FindingsAnswer
+    users: list[UserFindingsAnswer]
+    other_collections: list[str]
+
+
+class ReindexedAnswer(BaseModel):
+    """What a rebuild came to, or would come to."""
+
+    points: int
+    embedded: int
+    reused: int = Field(description="Points found in what a killed rebuild had left.")
+    removed: int = Field(description="Points that no document calls for.")
+    dry_run: bool
+    user_id: str | None
+
+
+class ReindexLine(BaseModel):
+    """One line of the stream: how far it is, then the report, or why it ended early."""
+
+    done: int | None = None
+    total: int | None = None
+    report: ReindexedAnswer | None = None
+    error: ErrorContent | None = None
+
+
+class ReplayedAnswer(BaseModel):
+    """How many failed updates were tried again, and how they have ended so far."""
+
+    replayed: int
+    done: int
+    failed: int
+    pending: int

@@ -1,0 +1,57 @@
+"""`recollect doctor`: what the doctor found, as a table or as JSON."""
+
+import asyncio
+import json
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from api.commands.owner import answer, service
+from memory.doctor import examine
+from memory.mem_config import MemoryConfig
+from memory.opening import open_stores
+
+MOST_ROWS = 50
+COLUMNS = ("messages", "facts", "summaries", "points", "missing", "orphaned", "wrong_fingerprint", "pending", "failed")
+WRONG = frozenset({"missing", "orphaned", "wrong_fingerprint", "failed"})
+
+
+def doctor(config: MemoryConfig, *, as_json: bool) -> int:
+    """Examine and show; the exit code: 0 where nothing is wrong, else 1."""
+    with service(config) as client:
+        report = asyncio.run(_examine(config)) if client is None else answer(client.get("/api/admin/doctor"))
+    if as_json:
+        typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
+    else:
+        show(report, Console(soft_wrap=True))
+    return 0 if report["healthy"] else 1
+
+
+async def _examine(config: MemoryConfig) -> dict[str, Any]:
+    async with open_stores(config) as stores:
+        report = await examine(stores.documents, stores.index, stores.embedder, now=stores.clock())
+        return report.as_json()
+
+
+def show(report: dict[str, Any], console: Console) -> None:
+    """The users of whom there is something to say, the totals, and what to do."""
+    table = Table("user", *(name.replace("_", " ") for name in COLUMNS), "oldest pending")
+    telling = [user for user in report["users"] if user["pending"] or any(user[name] for name in WRONG)]
+    for user in telling[:MOST_ROWS]:
+        table.add_row(user["user_id"], *_cells(user))
+    table.add_section()
+    table.add_row(f"all {len(report['users'])}", *_cells(report["totals"]))
+    console.print(table)
+    if len(telling) > MOST_ROWS:
+        console.print(f"… and {len(telling) - MOST_ROWS} more users; --json shows them all.")
+    console.print("[green]healthy[/green]" if report["healthy"] else "[red]something is wrong[/red]")
+    for sentence in report["advice"]:
+        console.print(f"* {sentence}", markup=False, highlight=False)
+
+
+def _cells(found: dict[str, Any]) -> list[str]:
+    cells = [f"[red]{found[name]}[/red]" if name in WRONG and found[name] else str(found[name]) for name in COLUMNS]
+    waits = found["oldest_pending_seconds"]
+    return [*cells, "" if waits is None else f"{waits:.0f} s"]

@@ -1,0 +1,219 @@
+"""Keeping within bounds: what is too old or too much is removed, from the documents first and then from the index.
+
+What a sweep removes it counts by reason, for the metrics, and says in a log event. After a kill between the two stores
+the repair at the next start removes the points.
+"""
+
+import asyncio
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal, get_args
+
+from memory.documents import Documents
+from memory.errors import IndexUnavailable, StoreUnavailable
+from memory.fact import Fact
+from memory.mem_config import MemoryConfig
+from memory.scope import GLOBAL_USER, Scope
+from memory.times import Clock
+from memory.turn import Message, derived_id
+from memory.vector_index import VectorIndex
+
+logger = logging.getLogger(__name__)
+
+Reason = Literal["fact_age", "episode_age", "fact_count", "episode_count", "working_memory"]
+REASONS: tuple[Reason, ...] = get_args(Reason)
+BATCH = 500
+MOST_THREAD_FACTS = 100
+"""Working memory: how many facts of its own a thread keeps."""
+
+
+@dataclass
+class Bounds:
+    """Removes what is past its bounds: by age for everyone, by number for users who were `touch`ed since.
+
+    The first sweep looks at all users. `evicted` counts removed facts, and removed messages, by reason.
+    """
+
+    documents: Documents
+    index: VectorIndex
+    config: MemoryConfig
+    clock: Clock
+    evicted: Counter[Reason] = field(init=False, default_factory=Counter[Reason])
+    _touched: set[str] = field(init=False, default_factory=set[str])
+    _saw_everyone: bool = field(init=False, default=False)
+    _points: dict[str, set[str]] = field(init=False, default_factory=lambda: defaultdict[str, set[str]](set))
+    _threads: set[Scope] = field(init=False, default_factory=set[Scope])
+    _keeper: "asyncio.Task[None] | None" = field(init=False, default=None)
+
+    def start(self) -> None:
+        """Begin to sweep: at once, and again every `sweep_seconds`."""
+        self._keeper = asyncio.create_task(self._keep_sweeping(), name="bounds-sweep")
+
+    async def close(self) -> None:
+        """End the sweeps."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+
+    def touch(self, user_id: str) -> None:
+        """Something of this user's was added: the next sweep counts."""
+        if self.config.max_facts_per_user or self.config.max_episodes_per_user:
+            self._touched.add(user_id)
+
+    async def sweep(self) -> None:
+        """Remove what is past its bounds.
+
+        Raises:
+            StoreUnavailable: the document store is down; the next sweep goes on. An index that is down is no error:
+                what it still holds is removed by a later sweep.
+        """
+        evicted: Counter[Reason] = Counter()
+        try:
+            await self._remove_points()
+            await self._by_age(evicted)
+            await self._by_number(evicted)
+        finally:
+            self._tell(evicted)
+
+    async def trim_thread(self, scope: Scope) -> None:
+        """Keep the thread's working memory within its bound: the least important and oldest facts go."""
+        evicted: Counter[Reason] = Counter()
+        try:
+            await self._trim_facts(scope, MOST_THREAD_FACTS, "working_memory", evicted)
+        finally:
+            self._tell(evicted)
+
+    async def _by_age(self, evicted: Counter[Reason]) -> None:
+        facts, conversations = self.documents.facts, self.documents.conversations
+        if self.config.fact_retention_days:
+            before = self._before(self.config.fact_retention_days)
+            while old := await facts.aged(before=before, limit=BATCH):
+                if not await self._remove_facts(old, "fact_age", evicted):
+                    break
+        if self.config.episode_retention_days:
+            before = self._before(self.config.episode_retention_days)
+            while begun := await conversations.aged(before=before, limit=BATCH):
+                if not await self._remove_turns(begun, "episode_age", evicted):
+                    break
+
+    def _before(self, days: float) -> datetime:
+        return self.clock() - timedelta(days=days)
+
+    async def _by_number(self, evicted: Counter[Reason]) -> None:
+        """Count each user who may have more than before; at first that is everyone."""
+        if not (self.config.max_facts_per_user or self.config.max_episodes_per_user):
+            return
+        if not self._saw_everyone:
+            async for users in self.documents.users():
+                self._touched.update(users)
+            self._saw_everyone = True
+        for user_id in sorted(self._touched - {GLOBAL_USER}):
+            await self._trim_user(user_id, evicted)
+            self._touched.discard(user_id)
+        self._touched.discard(GLOBAL_USER)
+
+    async def _trim_user(self, user_id: str, evicted: Counter[Reason]) -> None:
+        if self.config.max_facts_per_user:
+            await self._trim_facts(Scope(user_id), self.config.max_facts_per_user, "fact_count", evicted)
+        most = self.config.max_episodes_per_user
+        conversations = self.documents.conversations
+        while most and (over := await conversations.count_messages(user_id) - most) > 0:
+            oldest = await conversations.oldest(user_id, limit=min(BATCH, -(-over // 2)))
+            if not await self._remove_turns(oldest, "episode_count", evicted):
+                break
+
+    async def _trim_facts(self, scope: Scope, most: int, reason: Reason, evicted: Counter[Reason]) -> None:
+        facts = self.documents.facts
+        while (over := await facts.count_open(scope) - most) > 0:
+            weakest = await facts.weakest(scope, limit=min(BATCH, over))
+            if not await self._remove_facts(weakest, reason, evicted):
+                break
+
+    async def _remove_facts(self, found: Sequence[Fact], reason: Reason, evicted: Counter[Reason]) -> int:
+        """Remove these facts and say how many there were."""
+        removed = 0
+        for user_id, ids in _by_user((fact.user_id, fact.id) for fact in found).items():
+            gone = await self.documents.facts.remove(user_id=user_id, fact_ids=ids)
+            evicted[reason] += gone
+            removed += gone
+            self._points[user_id].update(ids)
+        await self._remove_points()
+        return removed
+
+    async def _remove_turns(self, begun: Sequence[Message], reason: Reason, evicted: Counter[Reason]) -> int:
+        """Remove these turns whole, and threads that this empties; say how many messages there were."""
+        removed = 0
+        await self._remove_emptied(begun)
+        for user_id, ids in _by_user((message.user_id, message.turn_id) for message in begun).items():
+            gone = await self.documents.conversations.remove(user_id=user_id, turn_ids=ids)
+            evicted[reason] += gone
+            removed += gone
+            roles = ("user", "assistant")
+            self._points[user_id].update(derived_id(user_id, turn_id, role) for turn_id in ids for role in roles)
+        await self._remove_points()
+        return removed
+
+    async def _remove_emptied(self, leaving: Sequence[Message]) -> None:
+        """A thread whose last turn leaves goes whole: its working memory and its summary too.
+
+        They go before the messages, so that a kill between leaves what the next sweep finds.
+        """
+        newest: dict[Scope, int] = {}
+        for message in leaving:
+            newest[message.scope] = max(newest.get(message.scope, 0), message.position)
+        for scope, position in newest.items():
+            if await self.documents.conversations.last_position(scope) <= position + 1:
+                await self.documents.facts.delete(scope)
+                await self.documents.threads.delete(scope)
+                self._threads.add(scope)
+
+    async def _remove_points(self) -> None:
+        """Remove the points of what the documents no longer have; those of an index that is down wait."""
+        try:
+            for scope in list(self._threads):
+                if await self.documents.conversations.last_position(scope) == 0:
+                    await self.index.delete(scope)
+                self._threads.discard(scope)
+            for user_id in list(self._points):
+                await self._remove_points_of(user_id)
+        except IndexUnavailable:
+            logger.warning("evicted points wait for the index", extra={"action": "eviction_waits"})
+
+    async def _remove_points_of(self, user_id: str) -> None:
+        ids = self._points.pop(user_id, set())
+        while ids:
+            batch = sorted(ids)[:BATCH]
+            try:
+                await self.index.remove(user_id=user_id, ids=batch)
+            except IndexUnavailable:
+                self._points[user_id] |= ids
+                raise
+            ids.difference_update(batch)
+
+    def _tell(self, evicted: Mapping[Reason, int]) -> None:
+        for reason, count in evicted.items():
+            if count:
+                self.evicted[reason] += count
+                logger.info("evicted", extra={"action": "evicted", "reason": reason, "count": count})
+
+    async def _keep_sweeping(self) -> None:
+        while True:
+            try:
+                await self.sweep()
+            except StoreUnavailable:
+                logger.warning("bounds wait for the document store", extra={"action": "bounds_wait"})
+            except Exception:
+                # The keeper must outlive a sweep that breaks: the bounds hold for as long as the process runs.
+                logger.exception("a sweep broke", extra={"action": "bounds_broke"})
+            await asyncio.sleep(self.config.sweep_seconds)
+
+
+def _by_user(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Ids by user, in their order."""
+    found = defaultdict[str, list[str]](list)
+    for user_id, own_id in pairs:
+        found[user_id].append(own_id)
+    return found

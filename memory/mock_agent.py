@@ -1,0 +1,121 @@
+"""A memory agent that logs its calls and stores nothing: for code that is tried without a memory."""
+
+import logging
+import warnings
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Literal, Self, Unpack
+
+from langchain_core.documents import Document
+
+from memory.decision import FactScope
+from memory.fact import FactStatus
+from memory.fact_edit import FactEdit
+
+logger = logging.getLogger(__name__)
+
+
+class MockMemoryAgent:
+    """The calls of a `MemoryAgent`; each is logged by its name alone, and answers as an empty memory would."""
+
+    async def __aenter__(self) -> Self:
+        """Open nothing."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close nothing."""
+
+    async def aclose(self) -> None:
+        """Close nothing."""
+
+    async def fetch_short_term(self) -> list[dict[str, Any]]:
+        """No messages."""
+        self._log("fetch_short_term")
+        return []
+
+    async def fetch_long_term(
+        self, query: str, k: int = 5, *, scope: Literal["thread", "user"] = "thread", beyond_window: bool = False
+    ) -> list[Document]:
+        """No documents."""
+        self._log("fetch_long_term")
+        return []
+
+    async def get_user_facts(self) -> dict[str, str]:
+        """No facts."""
+        self._log("get_user_facts")
+        return {}
+
+    async def formatted_history(self) -> str:
+        """No text."""
+        self._log("formatted_history")
+        return ""
+
+    async def update_facts_and_embeddings(
+        self, user_message: str, assistant_response: str, turn_id: str | None = None
+    ) -> dict[str, Any]:
+        """Nothing is stored, nothing learned."""
+        self._log("update_facts_and_embeddings")
+        return {}
+
+    async def update(self, user_message: str, assistant_response: str) -> dict[str, Any]:
+        """Deprecated: call `update_facts_and_embeddings`."""
+        warnings.warn("update() is deprecated; call update_facts_and_embeddings()", DeprecationWarning, stacklevel=2)
+        return await self.update_facts_and_embeddings(user_message, assistant_response)
+
+    async def list_facts(
+        self,
+        *,
+        tag: str | None = None,
+        scope: FactScope | None = None,
+        as_of: datetime | None = None,
+        status: FactStatus | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> dict[str, Any]:
+        """No facts."""
+        self._log("list_facts")
+        return {"items": [], "facts": {}, "next_cursor": None}
+
+    async def put_fact(self, key: str, **edit: Unpack[FactEdit]) -> dict[str, Any]:
+        """Nothing is stored."""
+        self._log("put_fact")
+        return {}
+
+    async def patch_fact(self, fact_id: str, **edit: Unpack[FactEdit]) -> dict[str, Any]:
+        """Nothing is changed."""
+        self._log("patch_fact")
+        return {}
+
+    async def forget_fact(self, fact_id: str) -> None:
+        """There is nothing to forget."""
+        self._log("forget_fact")
+
+    async def fact_history(self, fact_id: str) -> list[dict[str, Any]]:
+        """No versions."""
+        self._log("fact_history")
+        return []
+
+    async def approve_fact(self, fact_id: str) -> dict[str, Any]:
+        """There is nothing to approve."""
+        self._log("approve_fact")
+        return {}
+
+    async def reject_fact(self, fact_id: str) -> dict[str, Any]:
+        """There is nothing to reject."""
+        self._log("reject_fact")
+        return {}
+
+    async def undo(self, turn_id: str, *, force: bool = False) -> dict[str, Any]:
+        """There is nothing to undo."""
+        self._log("undo")
+        return {"turn_id": turn_id, "undone": [], "left": []}
+
+    async def learn(self, turn_id: str, *, model: str | None = None, dry_run: bool = False) -> dict[str, Any]:
+        """Nothing is learned."""
+        self._log("learn")
+        return {}
+
+    def _log(self, call: str) -> None:
+        logger.info("mock memory call", extra={"action": "mock_memory", "call": call})

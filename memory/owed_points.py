@@ -1,0 +1,217 @@
+"""Lets the index follow facts and thread records: what was written with `indexed=False` gets its point, or loses it."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from weakref import WeakValueDictionary
+
+from memory.documents import Documents
+from memory.embedder import Embedder
+from memory.errors import RecollectError, StoreUnavailable, is_outage
+from memory.expected import fact_entry, summary_entry
+from memory.fact import Fact
+from memory.indexing import EMBED_BATCH, make_points
+from memory.thread_record import ThreadRecord
+from memory.update import backoff
+from memory.vector_index import Entry, VectorIndex
+
+logger = logging.getLogger(__name__)
+
+SWEEP_USERS = 1_000
+SOON_SECONDS = 5.0
+"""How long somebody waits for points before they are left to the background."""
+AT_ONCE = 8
+"""How many users are worked on in the background at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Owed:
+    """A fact or thread record at one revision, and the point that it calls for (None: there is to be none)."""
+
+    document: Fact | ThreadRecord
+    point_id: str
+    entry: Entry | None
+
+
+class OwedPoints:
+    """The outbox of facts and thread records. Points go by id, so that twice is once.
+
+    A revision that changed while its point was made is done again, from what is stored by then.
+    """
+
+    def __init__(
+        self, documents: Documents, index: VectorIndex, embedder: Embedder, *, sweep_seconds: float = 5.0
+    ) -> None:
+        self._documents = documents
+        self._index = index
+        self._embedder = embedder
+        self._sweep_seconds = sweep_seconds
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._workers: dict[str, asyncio.Task[None]] = {}
+        self._poked = set[str]()
+        self._attempts = set[asyncio.Task[None]]()
+        self._sweeping: asyncio.Task[None] | None = None
+        self._closing = False
+
+    def start(self) -> None:
+        """Start the sweep, which finds what another process, or an earlier one, left."""
+        self._sweeping = asyncio.create_task(self._keep_sweeping(), name="points-sweep")
+
+    async def close(self) -> None:
+        """Stop; what is owed stays written down."""
+        self._closing = True
+        tasks = [*self._workers.values(), *self._attempts]
+        if self._sweeping is not None:
+            tasks.append(self._sweeping)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def notify(self, user_id: str) -> None:
+        """Something of this user's is owed: see to it in the background, for as long as an outage lasts."""
+        self._poked.add(user_id)
+        if user_id not in self._workers and not self._closing:
+            self._workers[user_id] = asyncio.create_task(self._work(user_id), name="points-user")
+
+    async def sync(self, user_id: str) -> None:
+        """Do all that is owed of this user, now.
+
+        Raises:
+            StoreUnavailable, ModelUnavailable: what was not done stays owed.
+            ValueError: the embedder's vector does not fit the index.
+        """
+        async with self._locks.setdefault(user_id, asyncio.Lock()):
+            while owed := await self._owed(user_id):
+                await self._settle(owed)
+
+    async def sync_soon(self, user_id: str) -> None:
+        """`sync`, but what fails is logged, and what fails or takes long is left to the background."""
+        if self._closing:
+            return
+        attempt = asyncio.create_task(self._attempt(user_id), name="points-now")
+        self._attempts.add(attempt)
+        attempt.add_done_callback(self._attempts.discard)
+        await asyncio.wait({attempt}, timeout=SOON_SECONDS)
+
+    async def settled(self, user_id: str) -> None:
+        """Wait until the background has done what it was notified of for this user; no longer than `sync_soon`."""
+        worker = self._workers.get(user_id)
+        if worker is not None:
+            await asyncio.wait({worker}, timeout=SOON_SECONDS)
+
+    async def users(self) -> list[str]:
+        """Users of whom something is owed, at most so many as one sweep takes."""
+        facts = await self._documents.facts.owed_users(limit=SWEEP_USERS)
+        return list(dict.fromkeys([*facts, *await self._documents.threads.owed_users(limit=SWEEP_USERS)]))
+
+    async def _owed(self, user_id: str) -> list[_Owed]:
+        facts = await self._documents.facts.owed(user_id=user_id, limit=EMBED_BATCH)
+        records = await self._documents.threads.owed(user_id=user_id, limit=EMBED_BATCH)
+        return [*map(_of_fact, facts), *map(_of_record, records)]
+
+    async def _settle(self, owed: Sequence[_Owed]) -> None:
+        """Make and remove these points. What an embedder refuses holds up nothing but itself."""
+        try:
+            await self._follow(owed)
+        except (RecollectError, ValueError) as error:
+            if is_outage(error) or len(owed) == 1:
+                raise
+        else:
+            return
+        refused: Exception | None = None
+        for item in owed:
+            try:
+                await self._follow([item])
+            except (RecollectError, ValueError) as error:
+                if is_outage(error):
+                    raise
+                refused = error
+        if refused is not None:
+            raise refused
+
+    async def _follow(self, owed: Sequence[_Owed]) -> None:
+        while owed:
+            await self._index.upsert(await make_points([item.entry for item in owed if item.entry], self._embedder))
+            for item in owed:
+                if item.entry is None:
+                    await self._index.remove(user_id=item.document.user_id, ids=[item.point_id])
+            changed = [item for item in owed if not await self._mark(item)]
+            owed = [await self._again(item) for item in changed]
+
+    async def _mark(self, owed: _Owed) -> bool:
+        """Write down that the index follows. True, too, once the document is gone and its point with it."""
+        if isinstance(owed.document, Fact):
+            marked = await self._documents.facts.mark_indexed(owed.document)
+        else:
+            marked = await self._documents.threads.mark_indexed(owed.document)
+        return marked or (owed.entry is None and await self._read(owed) is None)
+
+    async def _read(self, owed: _Owed) -> Fact | ThreadRecord | None:
+        if isinstance(owed.document, Fact):
+            return await self._documents.facts.fact(user_id=owed.document.user_id, fact_id=owed.document.id)
+        return await self._documents.threads.record(owed.document.scope)
+
+    async def _again(self, owed: _Owed) -> _Owed:
+        """The same as it is stored now, whether or not somebody else's point was marked meanwhile: ours came later."""
+        stored = await self._read(owed)
+        if stored is None:
+            return _Owed(owed.document, owed.point_id, None)
+        return _of_fact(stored) if isinstance(stored, Fact) else _of_record(stored)
+
+    async def _attempt(self, user_id: str) -> None:
+        try:
+            await self.sync(user_id)
+        except Exception as error:  # the boundary: whatever it was, the background tries again
+            _log_waiting(error)
+            self.notify(user_id)
+
+    async def _work(self, user_id: str) -> None:
+        tries = 0
+        try:
+            while user_id in self._poked:
+                self._poked.discard(user_id)
+                try:
+                    async with self._slots:
+                        await self.sync(user_id)
+                except Exception as error:  # the boundary of the task
+                    _log_waiting(error)
+                    tries += 1
+                    self._poked.add(user_id)
+                    await asyncio.sleep(backoff(tries, random.random()).total_seconds())
+        finally:
+            del self._workers[user_id]
+
+    async def _keep_sweeping(self) -> None:
+        seen = set[str]()
+        is_first = True
+        while True:
+            try:
+                owing = set(await self.users())
+            except StoreUnavailable:
+                logger.warning("sweep found no document store", extra={"action": "sweep_failed"})
+            else:
+                # What is owed for the first time is in the hands of whoever wrote it, here or in another process.
+                for user_id in owing if is_first else owing & seen:
+                    self.notify(user_id)
+                seen, is_first = owing, False
+            await asyncio.sleep(self._sweep_seconds)
+
+
+def _of_fact(fact: Fact) -> _Owed:
+    return _Owed(fact, fact.id, fact_entry(fact) if fact.is_open else None)
+
+
+def _of_record(record: ThreadRecord) -> _Owed:
+    return _Owed(record, record.point_id, summary_entry(record) if record.has_point else None)
+
+
+def _log_waiting(error: Exception) -> None:
+    known = isinstance(error, RecollectError)
+    logger.warning(
+        "points of facts or summaries wait",
+        extra={"action": "points_wait", "error": type(error).__name__, "outage": is_outage(error)},
+        exc_info=None if known else error,
+    )

@@ -1,0 +1,50 @@
+"""One document per fact: fields as in `Fact`, and four that queries need.
+
+`_id` joins user and fact, so that an id is unique per user. `home` says where a fact lives: a thread's id for working
+memory, "" for what goes along everywhere. `state` is "open", "ended", or the status of what is not active. `until` is
+the end of its validity, far in the future where it has none. `ended` and `history` are JSON texts.
+"""
+
+from dataclasses import fields
+from datetime import UTC, datetime
+
+from memory.fact import Fact
+from memory.stores.fact_json import ended_from_json, ended_to_json, history_from_json, history_to_json
+from memory.stores.mongo.connection import Document
+
+_FIELDS = tuple(item.name for item in fields(Fact))
+_ENDLESS = datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
+
+
+def key(user_id: str, fact_id: str) -> str:
+    """The document's `_id`."""
+    return f"{user_id}/{fact_id}"
+
+
+def from_fact(fact: Fact) -> Document:
+    """The whole document."""
+    return {
+        **{name: getattr(fact, name) for name in _FIELDS},
+        "_id": key(fact.user_id, fact.id),
+        "tags": list(fact.tags),
+        "ended": ended_to_json(fact.ended),
+        "history": history_to_json(fact.history),
+        "home": (fact.thread_id or "") if fact.scope == "thread" else "",
+        "state": _state(fact),
+        "until": fact.valid_to or _ENDLESS,
+    }
+
+
+def to_fact(document: Document) -> Fact:
+    """What `from_fact` made; fields that an earlier version did not write have their defaults."""
+    values = {name: document[name] for name in _FIELDS if name in document}
+    values["tags"] = tuple(document["tags"])
+    values["ended"] = ended_from_json(document.get("ended"))
+    values["history"] = history_from_json(document.get("history", "[]"))
+    return Fact(**values)
+
+
+def _state(fact: Fact) -> str:
+    if fact.is_open:
+        return "open"
+    return "ended" if fact.status == "active" else fact.status

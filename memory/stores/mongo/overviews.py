@@ -1,0 +1,81 @@
+"""A user's threads as their messages tell them, last written to first.
+
+Servers that imitate MongoDB have no `$max` in `$group` and no time limit in `distinct`, so the latest message of each
+thread is found by reading the messages newest first and passing over the threads that were seen already.
+"""
+
+import asyncio
+from datetime import datetime
+
+from pymongo import DESCENDING
+
+from memory.stores.mongo.connection import CONVERSATIONS, Database, Document
+from memory.thread_record import ThreadOverview
+
+_PAGE = 100
+_AT_ONCE = 20
+_NEWEST = (("timestamp", DESCENDING), ("thread_id", DESCENDING))
+
+
+async def overviews(
+    database: Database, user_id: str, *, limit: int, before: tuple[datetime, str] | None
+) -> list[ThreadOverview]:
+    """See the port."""
+    latest = await _latest(database, user_id, limit=limit, before=before)
+    turns, messages = await asyncio.gather(
+        _counted(database, {"user_id": user_id, "role": "assistant", "thread_id": {"$in": list(latest)}}),
+        _counted(database, {"user_id": user_id, "thread_id": {"$in": list(latest)}}),
+    )
+    several = asyncio.Semaphore(_AT_ONCE)
+
+    async def last_position(thread_id: str) -> int:
+        async with several:
+            return await last_position_of(database, {"user_id": user_id, "thread_id": thread_id})
+
+    positions = await asyncio.gather(*map(last_position, latest))
+    return [
+        ThreadOverview(thread_id, at, position, turns.get(thread_id, 0), messages.get(thread_id, 0))
+        for (thread_id, at), position in zip(latest.items(), positions, strict=True)
+        if position  # Deleted between two of the questions.
+    ]
+
+
+async def last_position_of(database: Database, thread: Document) -> int:
+    """The greatest position in the thread; 0 where it has no message."""
+    shown = {"position": True}
+    last = await database[CONVERSATIONS].find_one(thread, shown, sort=[("position", DESCENDING)])
+    return last["position"] if last else 0
+
+
+async def _latest(
+    database: Database, user_id: str, *, limit: int, before: tuple[datetime, str] | None
+) -> dict[str, datetime]:
+    """Up to `limit` threads with the time of their newest message, newest first."""
+    found: dict[str, datetime] = {}
+    query: Document = {"user_id": user_id}
+    earlier: set[str] = set()
+    if before is not None:
+        at, last = before
+        later = {"user_id": user_id, "timestamp": {"$gt": at}}
+        level = {"user_id": user_id, "timestamp": at, "thread_id": {"$gte": last}}
+        newer = await asyncio.gather(_counted(database, later), _counted(database, level))
+        earlier = {thread_id for threads in newer for thread_id in threads}
+        query["timestamp"] = {"$lte": at}
+    while len(found) < limit:
+        passed = sorted({*earlier, *found})
+        if passed:
+            query["thread_id"] = {"$nin": passed}
+        newest = database[CONVERSATIONS].find(query, {"_id": False, "thread_id": True, "timestamp": True})
+        page = await newest.sort([*_NEWEST]).limit(_PAGE).to_list()
+        for document in page:
+            found.setdefault(document["thread_id"], document["timestamp"])
+        if len(page) < _PAGE:
+            break
+    return dict(list(found.items())[: max(limit, 0)])
+
+
+async def _counted(database: Database, query: Document) -> dict[str, int]:
+    """How many messages of each thread the query finds."""
+    groups = [{"$match": query}, {"$group": {"_id": "$thread_id", "count": {"$sum": 1}}}]
+    counted = await (await database[CONVERSATIONS].aggregate(groups)).to_list()
+    return {group["_id"]: group["count"] for group in counted}

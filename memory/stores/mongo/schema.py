@@ -1,0 +1,69 @@
+"""What the collections need before they are used: indexes, and documents of earlier versions brought up to this one.
+
+Only plain indexes are made, which every MongoDB-compatible server has. Both works can be done by several processes at
+once, and again after a crash.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pymongo import ASCENDING
+
+from memory.fact import Ended
+from memory.stores.mongo.connection import CONVERSATIONS, FACTS, SCHEMA, THREADS, Database, Document
+from memory.stores.mongo.fact_document import from_fact, to_fact
+
+_INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
+    CONVERSATIONS: (
+        (("user_id", "thread_id", "timestamp"), False),
+        (("session_id", "timestamp"), False),
+        (("user_id", "thread_id", "position"), True),
+        (("user_id", "role", "thread_id"), False),
+        (("user_id", "role", "timestamp", "_id"), False),
+        (("user_id", "timestamp", "thread_id"), False),
+        (("role", "timestamp", "_id"), False),
+        (("status", "committed"), False),
+        (("status", "user_id", "committed"), False),
+        (("user_id", "status", "committed"), False),
+        (("indexed", "user_id", "_id"), False),
+    ),
+    FACTS: (
+        (("user_id", "home", "state", "created_at", "id"), False),
+        (("user_id", "home", "state", "until"), False),
+        (("user_id", "home", "created_at", "id"), False),
+        (("user_id", "replaces", "created_at", "id"), False),
+        (("user_id", "state", "pinned", "importance", "confirmed_at"), False),
+        (("pinned", "confirmed_at"), False),
+        (("indexed", "user_id", "_id"), False),
+        (("indexed", "state", "_id"), False),
+    ),
+    THREADS: (
+        (("user_id",), False),
+        (("closing", "user_id"), False),
+        (("indexed", "user_id", "_id"), False),
+    ),
+}
+_FACTS_VERSION = 2
+
+
+async def prepare(database: Database) -> None:
+    """Make the indexes that are missing, then bring up what is older."""
+    for collection, indexes in _INDEXES.items():
+        for fields, unique in indexes:
+            keys = [(field, ASCENDING) for field in fields]
+            await database[collection].create_index(keys, unique=unique)
+    await _bring_facts_up(database)
+
+
+async def _bring_facts_up(database: Database) -> None:
+    """Facts of version 1 had no revision, no point in the index, and an end only where a turn had set `valid_to`."""
+    if await database[SCHEMA].find_one({"_id": FACTS, "version": {"$gte": _FACTS_VERSION}}):
+        return
+    older: Document = {"revision": {"$exists": False}}
+    async for document in database[FACTS].find(older):
+        fact = to_fact(document)
+        if fact.valid_to is not None:
+            successor = await database[FACTS].find_one({"user_id": fact.user_id, "replaces": fact.id})
+            fact = replace(fact, ended=Ended("turn", fact.valid_to, successor["turn_id"] if successor else None))
+        await database[FACTS].replace_one({"_id": document["_id"], **older}, from_fact(fact))
+    await database[SCHEMA].update_one({"_id": FACTS}, {"$set": {"version": _FACTS_VERSION}}, upsert=True)

@@ -1,0 +1,125 @@
+"""The statements over the SQLite table of facts.
+
+Facts of two or three homes (the user's own, a thread's, the global ones) are each read in order from an index and no
+further than the limit; together they are unordered, and the caller sorts them.
+"""
+
+from typing import get_args
+
+from memory.documents import FactFilter
+from memory.fact import FactStatus
+from memory.stores.sqlite.fact_rows import FACT_COLUMNS
+from memory.times import to_ms
+
+_PLACES = ", ".join("?" * (FACT_COLUMNS.count(",") + 2))
+_OPEN = "status = 'active' AND ended IS NULL"
+_AHEAD = "status = 'active' AND ended IS NOT NULL AND ifnull(valid_to, 9223372036854775807) > :at"
+_HOLDS = "status = 'active' AND valid_from <= :at AND (valid_to IS NULL OR valid_to > :at)"
+_AFTER = "(created_at, id) > (SELECT created_at, id FROM facts WHERE user_id = :user AND id = :after)"
+_TAGGED = "EXISTS (SELECT 1 FROM json_each(facts.tags) AS tag WHERE tag.value = :tag)"
+_STATUSES: tuple[str, ...] = get_args(FactStatus)
+
+INSERT = f"""
+INSERT INTO facts ({FACT_COLUMNS}, home) VALUES ({_PLACES}) ON CONFLICT (user_id, id) DO NOTHING RETURNING 1
+"""
+REPLACE = f"""
+UPDATE facts SET ({FACT_COLUMNS}, home) = ({_PLACES}) WHERE user_id = ? AND id = ? AND revision = ? RETURNING 1
+"""
+FACT = f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND id = ?"
+SUCCESSORS = f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND replaces = ? ORDER BY created_at, id"
+OWED = f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND indexed = 0 LIMIT ?"
+OWED_USERS = "SELECT DISTINCT user_id FROM facts WHERE indexed = 0 LIMIT ?"
+MARK_INDEXED = "UPDATE facts SET indexed = 1 WHERE user_id = ? AND id = ? AND revision = ? RETURNING 1"
+INDEXED = f"""
+SELECT {FACT_COLUMNS}, rowid FROM facts NOT INDEXED
+WHERE indexed = 1 AND {_OPEN} AND rowid > :after ORDER BY rowid LIMIT :limit
+"""
+INDEXED_OF_USER = f"""
+SELECT {FACT_COLUMNS}, rowid FROM facts INDEXED BY facts_indexed
+WHERE user_id = :user AND indexed = 1 AND {_OPEN} AND rowid > :after ORDER BY rowid LIMIT :limit
+"""
+COUNT_INDEXED = f"SELECT count(*) FROM facts INDEXED BY facts_indexed WHERE indexed = 1 AND {_OPEN}"
+AGED = f"""
+SELECT {FACT_COLUMNS} FROM facts WHERE pinned = 0 AND status <> 'forgotten' AND confirmed_at < ?
+ORDER BY confirmed_at LIMIT ?
+"""
+COUNT_OPEN_OF_USER = f"SELECT count(*) FROM facts INDEXED BY facts_open WHERE user_id = ? AND {_OPEN}"
+COUNT_OPEN_OF_THREAD = f"SELECT count(*) FROM facts WHERE user_id = ? AND home = ? AND {_OPEN}"
+WEAKEST_OF_USER = f"""
+SELECT {FACT_COLUMNS} FROM facts INDEXED BY facts_by_weight
+WHERE user_id = ? AND {_OPEN} AND pinned = 0 ORDER BY importance, confirmed_at LIMIT ?
+"""
+WEAKEST_OF_THREAD = f"""
+SELECT {FACT_COLUMNS} FROM facts INDEXED BY facts_open
+WHERE user_id = ? AND home = ? AND {_OPEN} AND pinned = 0 ORDER BY importance, confirmed_at LIMIT ?
+"""
+
+
+def _union(where: str, *, homes: tuple[str, ...], order: str) -> str:
+    """Facts of several homes in one list. A home or user that is NULL finds nothing and costs nothing."""
+    parts = (f"SELECT {FACT_COLUMNS} FROM facts WHERE {home} AND {where} {order}" for home in homes)
+    return " UNION ALL ".join(f"SELECT * FROM ({part})" for part in parts)
+
+
+def _in_order(direction: str) -> str:
+    return f"ORDER BY created_at {direction}, id {direction} LIMIT :limit"
+
+
+_OWN, _HERE, _SHARED = (
+    "user_id = :user AND home = ''",
+    "user_id = :user AND home = :home",
+    "user_id = :global AND home = ''",
+)
+_NOT_OVER = f"{_OPEN} AND (valid_to IS NULL OR valid_to > :at)"
+
+# The superseded ones are few, so they are read whole.
+LIVING = " UNION ALL ".join(
+    (
+        _union(_NOT_OVER, homes=(_OWN, _HERE, _SHARED), order=_in_order("DESC")),
+        _union(_AHEAD, homes=(_OWN, _HERE, _SHARED), order=""),
+    )
+)
+PROPOSED = _union("status = 'proposed'", homes=(_OWN, _HERE), order=_in_order("DESC"))
+
+
+def page_statement(shown: FactFilter, *, follows: bool) -> str:
+    """The statement of one page; `follows`: it starts behind the fact :after."""
+    conditions = [_HOLDS if shown.status in {None, "active"} else f"status = '{_checked(shown.status)}'"]
+    if shown.scope is not None:
+        conditions.append("scope = :scope")
+    if shown.tag is not None:
+        conditions.append(_TAGGED)
+    if follows:
+        conditions.append(_AFTER)
+    if shown.scope == "thread":
+        homes = ("user_id = :user AND home > ''",) if shown.thread_id is None else (_HERE,)
+    else:
+        homes = (_OWN,) if shown.thread_id is None or shown.scope is not None else (_OWN, _HERE)
+    return _union(" AND ".join(conditions), homes=homes, order=_in_order("ASC"))
+
+
+def page_values(user_id: str, shown: FactFilter, *, limit: int, after: str | None) -> dict[str, object]:
+    """The values of `page_statement`."""
+    return {
+        "user": user_id,
+        "home": shown.thread_id,
+        "at": to_ms(shown.as_of or shown.now),
+        "scope": shown.scope,
+        "tag": shown.tag,
+        "after": after,
+        "limit": limit,
+    }
+
+
+def several_facts(count: int) -> str:
+    """The facts of a user with `count` ids."""
+    return f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND id IN ({', '.join('?' * count)})"
+
+
+def several_removed(count: int) -> str:
+    """Deletes the facts of a user with `count` ids."""
+    return f"DELETE FROM facts WHERE user_id = ? AND id IN ({', '.join('?' * count)}) RETURNING 1"
+
+
+def _checked(status: FactStatus | None) -> str:
+    return _STATUSES[_STATUSES.index(status or "active")]

@@ -1,0 +1,119 @@
+"""The statements over the SQLite table of messages. A reply's position is even, which the indexes make use of."""
+
+from memory.stores.sqlite.rows import exchange_columns, message_columns, turn_columns
+
+_WITH_MESSAGE = """
+CROSS JOIN messages AS message
+ON message.user_id = reply.user_id AND message.turn_id = reply.turn_id AND message.role = 'user'
+"""
+_NOT_PENDING = """
+NOT EXISTS (
+    SELECT 1 FROM messages AS reply INDEXED BY messages_by_turn
+    WHERE reply.user_id = message.user_id AND reply.turn_id = message.turn_id AND reply.role = 'assistant'
+    AND reply.status = 'pending'
+)
+"""
+
+ACCEPT = """
+INSERT INTO messages (user_id, thread_id, turn_id, role, name, content, metadata, position, created_at)
+SELECT :user, :thread, :turn, :role, :name, :content, :metadata, newest + 1 + newest % 2, max(:now, latest + 1)
+FROM (SELECT
+    (SELECT coalesce(max(position), 0) FROM messages WHERE user_id = :user AND thread_id = :thread) AS newest,
+    (SELECT coalesce(max(created_at), 0) FROM messages WHERE user_id = :user AND thread_id = :thread) AS latest)
+WHERE true
+ON CONFLICT (user_id, turn_id, role) DO NOTHING
+RETURNING position, created_at
+"""
+COMMIT = """
+INSERT INTO messages
+    (user_id, thread_id, turn_id, role, name, content, metadata, position, created_at, result, status, indexed,
+     update_json)
+SELECT :user, :thread, :turn, :role, :name, :content, :metadata, :position, :now, :result, :status, :indexed, :update
+FROM messages
+WHERE user_id = :user AND turn_id = :turn AND role = 'user' AND thread_id = :thread AND position = :position - 1
+ON CONFLICT DO NOTHING
+RETURNING 1
+"""
+TURN = f"""
+SELECT {message_columns()}, result, update_json FROM messages WHERE user_id = ? AND turn_id = ? ORDER BY role DESC
+"""
+MESSAGES = f"""
+SELECT {message_columns()} FROM messages
+WHERE user_id = ? AND thread_id = ? AND position > ? ORDER BY position LIMIT ?
+"""
+RECENT = f"""
+SELECT {exchange_columns()} FROM messages AS reply {_WITH_MESSAGE}
+WHERE reply.user_id = ? AND reply.thread_id = ? AND reply.position < ? AND reply.position % 2 = 0
+ORDER BY reply.position DESC LIMIT ?
+"""
+EXCHANGES = f"""
+SELECT {exchange_columns()} FROM messages AS reply {_WITH_MESSAGE}
+WHERE reply.user_id = ? AND reply.thread_id = ? AND reply.position > ? + 1 AND reply.position % 2 = 0
+ORDER BY reply.position LIMIT ?
+"""
+LAST_POSITION = "SELECT coalesce(max(position), 0) FROM messages WHERE user_id = ? AND thread_id = ?"
+COUNT_OF_THREAD = """
+SELECT count(*) FROM
+(SELECT 1 FROM messages WHERE user_id = ? AND thread_id = ? AND position % 2 = 0 LIMIT ?)
+"""
+COUNT_OF_USER = """
+SELECT count(*) FROM
+(SELECT 1 FROM messages INDEXED BY messages_by_position WHERE user_id = ? AND position % 2 = 0 LIMIT ?)
+"""
+COUNT_MESSAGES = "SELECT count(*) FROM messages INDEXED BY messages_by_position WHERE user_id = ?"
+# The threads' ids by leaps from one to the next, then each one's latest time, then the counts of those on the page.
+OVERVIEWS = """
+WITH RECURSIVE
+threads(thread_id) AS (
+    SELECT min(thread_id) FROM messages WHERE user_id = :user
+    UNION ALL
+    SELECT (SELECT min(thread_id) FROM messages WHERE user_id = :user AND thread_id > threads.thread_id)
+    FROM threads WHERE threads.thread_id IS NOT NULL
+),
+latest(thread_id, at) AS (
+    SELECT thread_id,
+        (SELECT max(created_at) FROM messages WHERE user_id = :user AND thread_id = threads.thread_id)
+    FROM threads WHERE thread_id IS NOT NULL
+),
+page(thread_id, at) AS MATERIALIZED (
+    SELECT thread_id, at FROM latest
+    WHERE :before_at IS NULL OR (at, thread_id) < (:before_at, :before_thread)
+    ORDER BY at DESC, thread_id DESC LIMIT :limit
+)
+SELECT page.thread_id, page.at, max(position), sum(position % 2 = 0), count(*)
+FROM page CROSS JOIN messages INDEXED BY messages_by_position
+ON messages.user_id = :user AND messages.thread_id = page.thread_id
+GROUP BY page.at, page.thread_id ORDER BY page.at DESC, page.thread_id DESC
+"""
+INDEXED = f"""
+SELECT {exchange_columns()}, reply.seq FROM messages AS reply {_WITH_MESSAGE}
+WHERE reply.indexed = 1 AND reply.seq > :after AND (:user IS NULL OR reply.user_id = :user)
+ORDER BY reply.seq LIMIT :limit
+"""
+INDEXED_OF_USER = INDEXED.replace("(:user IS NULL OR reply.user_id = :user)", "reply.user_id = :user")
+COUNT_INDEXED = "SELECT 2 * count(*) FROM messages WHERE indexed = 1"
+TURNS = f"""
+SELECT {turn_columns()} FROM messages AS reply INDEXED BY messages_by_turn {_WITH_MESSAGE}
+WHERE reply.user_id = :user AND reply.turn_id > :after AND reply.role = 'assistant'
+ORDER BY reply.turn_id LIMIT :limit
+"""
+REWRITE = """
+UPDATE messages SET result = :result, update_json = :update, status = :status, indexed = :indexed
+WHERE user_id = :user AND turn_id = :turn AND role = 'assistant' AND update_json = :stored RETURNING 1
+"""
+UPDATE = "SELECT update_json FROM messages WHERE user_id = ? AND turn_id = ? AND role = 'assistant'"
+AGED = f"""
+SELECT {message_columns("message")} FROM messages AS message INDEXED BY messages_by_age
+WHERE message.role = 'user' AND message.created_at < ? AND {_NOT_PENDING}
+ORDER BY message.created_at, message.seq LIMIT ?
+"""
+OLDEST = f"""
+SELECT {message_columns("message")} FROM messages AS message INDEXED BY messages_of_user_by_age
+WHERE message.role = 'user' AND message.user_id = ? AND {_NOT_PENDING}
+ORDER BY message.created_at, message.seq LIMIT ?
+"""
+
+
+def several_removed(count: int) -> str:
+    """Deletes both messages of `count` turns of a user."""
+    return f"DELETE FROM messages WHERE user_id = ? AND turn_id IN ({', '.join('?' * count)}) RETURNING 1"

@@ -1,0 +1,150 @@
+"""Validity: since when and until when a fact holds, as the user said it. Pure; all times are UTC, an end is exclusive.
+
+A fact that begins with a period (a year, a month, a day) begins with its first moment, and one that lasts until a
+period lasts through its last: "until May" includes May.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory.dates import Dated, Period, read_date, says_time
+from memory.words import words
+
+_SINCE = re.compile(r"\b(?:since|as of|starting(?: in| on)?|beginning(?: in| on)?|seit(?: dem)?|ab(?: dem)?)\s+")
+_FROM = re.compile(r"(?:\b(\w+)\s+)?\b(?:from|von|vom)\s+")
+_UNTIL = re.compile(r"\b(?:until|till?|bis)\s+(?:zum\s+|einschlie\u00dflich\s+)?(?:(?:the\s+)?end\s+of\s+|ende\s+)?")
+_FROM_TO = re.compile(r"\s*(?:until|till?|through|to|bis|[-\u2013])\s+(?:zum\s+)?(?:(?:the\s+)?end\s+of\s+|ende\s+)?")
+_GOES_ON = re.compile(r"\s*(?:on\b|onwards?\b|an\b)")
+_COMING = re.compile(r"as of|starting|beginning|ab")
+_DENIED = re.compile(r"\b(?:not|never|nicht|erst|kein\w*)\b|n't\b")
+_NO_TIMES = words(
+    "up down went go goes going rose rise grew grow fell fall increased decreased dropped raised ranges range ranging"
+)
+_NO_DATE = words("null none nil unknown n/a - now today present ongoing current currently")
+_MOST_CHARACTERS = 2_000
+_MOST_MATCHES = 20
+
+_Resolve = Callable[[Dated], Period | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """What was said of a fact's time: None where nothing was. `problem` says why it cannot be.
+
+    `note` says what became of a date that could not be used: the fact stands without it.
+    """
+
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    problem: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """The dates that a quote names in plain words. `from_now_on`: the start is one to come ("from May on")."""
+
+    start: Dated | None = None
+    end: Dated | None = None
+    from_now_on: bool = False
+
+
+def read_validity(
+    proposal_from: str | None, proposal_to: str | None, quote: str, *, said_at: datetime, message: str = ""
+) -> Validity:
+    """The validity that a proposal states and its quote bears out, said in `message` at `said_at`.
+
+    A model's date is believed only where quote or message speak of time at all. Where it lies within the period that
+    the quote names plainly ("since 2019", "until May"), that period is meant; where there is none, the quote's holds.
+    """
+    said = _said(quote)
+    is_timed = says_time(quote) or says_time(message)
+    notes: list[str] = []
+    stated_from = _stated("valid_from", proposal_from, is_timed, notes)
+    stated_to = _stated("valid_to", proposal_to, is_timed, notes)
+    until = _agreed(stated_to, said.end, lambda dated: dated.coming(said_at))
+    start = _agreed(stated_from, said.start, _starting(said, until, said_at))
+    valid_to = until.end if until is not None else None
+    if start is not None and start.begin.date() == said_at.date():
+        start = None  # To begin on the very day is to hold from its turn.
+    valid_from = start.begin if start is not None else None
+    if until is not None and valid_from is None and until.begin < until.end <= said_at:
+        valid_from = until.begin  # What was over when it was said held at least in the period that its end names.
+    if valid_to is not None and valid_from is not None and valid_to <= valid_from:
+        return Validity(problem="it would end before it begins")
+    return Validity(valid_from, valid_to, note="; ".join(notes) or None)
+
+
+def _stated(field: str, text: str | None, is_timed: bool, notes: list[str]) -> Dated | None:
+    """The model's own date, if it may be believed."""
+    stripped = (text or "").strip(" .")
+    if not stripped or stripped.casefold() in _NO_DATE:
+        return None
+    if not is_timed:
+        notes.append(f"its {field} was left out: the message names no time")
+        return None
+    read = read_date(stripped[:100])
+    if read is None or read[1]:
+        notes.append(f"its {field} could not be read")
+        return None
+    return read[0]
+
+
+def _agreed(stated: Dated | None, said: Dated | None, resolve: _Resolve) -> Period | None:
+    """The period that the model and the quote mean together."""
+    own = resolve(stated) if stated is not None else None
+    plain = resolve(said) if said is not None else None
+    return plain if own is None or (plain is not None and plain.names(own)) else own
+
+
+def _starting(said: _Said, until: Period | None, said_at: datetime) -> _Resolve:
+    """Which of the years a start without one means."""
+    if until is not None:
+        return lambda dated: dated.begun(min(until.begin, said_at) if until.end <= said_at else until.begin)
+    if said.from_now_on:
+        return lambda dated: dated.coming(said_at)
+    return lambda dated: dated.begun(said_at)
+
+
+def _said(quote: str) -> _Said:
+    """The plain dates of a quote, in English and German."""
+    text = quote[:_MOST_CHARACTERS].casefold()
+    found = _from_to(text)
+    if found is not None:
+        return found
+    start = _first(_SINCE, text)
+    until = None if _DENIED.search(text) else _first(_UNTIL, text)
+    return _Said(
+        start=start[0] if start else None,
+        end=until[0] if until else None,
+        from_now_on=bool(start and _COMING.match(start[1])),
+    )
+
+
+def _from_to(text: str) -> _Said | None:
+    """The dates of "from 2019 to 2021" or "from May on"; a bare "from 2019" may as well be a wine."""
+    for count, found in enumerate(_FROM.finditer(text)):
+        if count == _MOST_MATCHES or found[1] in _NO_TIMES:
+            break
+        start = read_date(text[found.end() : found.end() + 100])
+        if start is None:
+            continue
+        onwards = _FROM_TO.match(start[1])
+        end = read_date(start[1][onwards.end() :]) if onwards else None
+        if end is not None:
+            return _Said(start[0], end[0])
+        if _GOES_ON.match(start[1]):
+            return _Said(start[0], from_now_on=True)
+    return None
+
+
+def _first(pattern: re.Pattern[str], text: str) -> tuple[Dated, str] | None:
+    for count, found in enumerate(pattern.finditer(text)):
+        if count == _MOST_MATCHES:
+            break
+        read = read_date(text[found.end() : found.end() + 100])
+        if read is not None:
+            return read[0], found[0]
+    return None

@@ -1,0 +1,208 @@
+"""The index is rebuilt from the documents while it serves, and after a kill."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memory.documents import Documents
+from memory.errors import ModelUnavailable
+from memory.indexing import IndexStep, make_points
+from memory.owed_points import OwedPoints
+from memory.reindexing import Reindexed, Reindexer, reindex
+from memory.turn import Message
+from memory.vector_index import Query, Rebuilding, VectorIndex, episode
+from tests.contracts.documents.samples import asked
+from tests.domain.indexed import (
+    CountingEmbedder,
+    all_ids,
+    archive,
+    called_for_ids,
+    finish_all,
+    learn,
+    open_documents,
+    open_index,
+    scope,
+    tell,
+)
+from tests.domain.updating import eventually
+
+
+@pytest.fixture
+async def documents(tmp_path: Path) -> AsyncGenerator[Documents]:
+    async with open_documents(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def index(tmp_path: Path) -> AsyncGenerator[VectorIndex]:
+    async with open_index(tmp_path) as opened:
+        yield opened
+
+
+async def test_everything_is_rebuilt_and_what_is_wrong_is_gone(documents: Documents, index: VectorIndex) -> None:
+    messages, embedder = await tell(documents, index, 20), CountingEmbedder()
+    fact, record = await learn(documents), await archive(documents)
+    await OwedPoints(documents, index, embedder).sync("ada")
+    (false,) = await make_points([replace(episode(messages[0]), content="Something else.")], embedder)
+    await index.upsert([false])
+    await index.remove(user_id="ada", ids=[messages[1].id, record.point_id])
+    await IndexStep(index, embedder).add([replace(asked("gone"), user_id="bob")])
+
+    assert await reindex(documents, index, embedder, dry_run=True) == Reindexed(42, 42, 0, 1, dry_run=True)
+    assert len(await all_ids(index)) == 41
+
+    progress = list[tuple[int, int]]()
+    report = await reindex(documents, index, embedder, progress=lambda done, total: progress.append((done, total)))
+    assert report == Reindexed(42, 42, 0, 1)
+    assert await all_ids(index) == await called_for_ids(documents)
+    assert fact.id in await all_ids(index)
+    assert {entry.content for entry in await index.entries([messages[0].id])} == {messages[0].content}
+    assert progress == [(40, 42), (41, 42), (42, 42)]
+
+
+async def test_a_user_is_rebuilt_in_place(documents: Documents, index: VectorIndex) -> None:
+    ours, theirs = await tell(documents, index, 3), await tell(documents, index, 3, user_id="bob")
+    embedder = CountingEmbedder()
+    await index.remove(user_id="ada", ids=[ours[0].id])
+    await index.remove(user_id="bob", ids=[theirs[0].id])
+    await IndexStep(index, embedder).add([asked("gone"), replace(asked("gone"), user_id="bob")])
+    expected = Reindexed(6, 6, 0, 1, user_id="ada")
+    assert await reindex(documents, index, embedder, user_id="ada", dry_run=True) == replace(expected, dry_run=True)
+    assert await reindex(documents, index, embedder, user_id="ada") == expected
+    assert await index.count(user_id="ada") == 6
+    assert await index.count(user_id="bob") == 6  # one missing, one orphaned, as before
+
+
+async def test_nothing_at_all_is_rebuilt_too(documents: Documents, index: VectorIndex) -> None:
+    assert await reindex(documents, index, CountingEmbedder()) == Reindexed(0, 0, 0, 0)
+    assert await all_ids(index) == []
+
+
+async def test_an_outage_leaves_the_old_index_and_the_next_rebuild_goes_on(
+    documents: Documents, index: VectorIndex
+) -> None:
+    await tell(documents, index, 100)
+    embedder = CountingEmbedder(fails_after=64)
+    with pytest.raises(ModelUnavailable):
+        await reindex(documents, index, embedder)
+    assert await index.count() == 200
+    embedded = len(embedder.texts)
+    assert await reindex(documents, index, CountingEmbedder()) == Reindexed(200, 200 - embedded, embedded, 0)
+    assert await all_ids(index) == await called_for_ids(documents)
+
+
+async def test_facts_that_change_meanwhile_are_right_in_the_end(documents: Documents, index: VectorIndex) -> None:
+    await tell(documents, index, 30)
+    embedder, slow = CountingEmbedder(), CountingEmbedder()
+    points = OwedPoints(documents, index, embedder)
+    fact, gone = await learn(documents), await learn(documents, "f2", key="k2")
+    await points.sync("ada")
+    slow.gate.clear()
+    rebuilding = asyncio.create_task(reindex(documents, index, slow))
+    await eventually(lambda: slow.waiting == 1)
+    assert await documents.facts.replace(fact.revised(at=fact.created_at, statement="Ada is Eve."), revision=1)
+    assert await documents.facts.remove(user_id="ada", fact_ids=[gone.id]) == 1
+    await index.remove(user_id="ada", ids=[gone.id])
+    await learn(documents, "f3", key="k3")
+    await points.sync("ada")
+    slow.gate.set()
+    await rebuilding
+    assert await all_ids(index) == await called_for_ids(documents)
+    assert [entry.content for entry in await index.entries([fact.id])] == ["Ada is Eve."]
+
+
+async def test_what_is_owed_is_followed_first(documents: Documents, index: VectorIndex) -> None:
+    fact = await learn(documents)
+    await reindex(documents, index, CountingEmbedder())
+    assert await all_ids(index) == [fact.id] == await called_for_ids(documents)
+
+
+async def test_searches_and_writes_go_on_while_thousands_are_rebuilt(documents: Documents, index: VectorIndex) -> None:
+    messages = await tell(documents, index, 1_500)
+    query = Query(scope("t1"), await CountingEmbedder().embed_query("Hello."), limit=1_000)
+    hits, told = list[int](), 0
+    rebuilding = asyncio.create_task(reindex(documents, index, CountingEmbedder()))
+    while not rebuilding.done():
+        hits.append(len(await index.search(query)))
+        await IndexStep(index, CountingEmbedder()).add(await finish_all_more(documents, told))
+        told += 1
+    report = await rebuilding
+    assert min(hits) == 1_000
+    assert len(hits) > 20
+    assert report.points >= len(messages)
+    assert await all_ids(index) == await called_for_ids(documents)
+
+
+async def finish_all_more(documents: Documents, number: int) -> list[Message]:
+    return await finish_all(documents, 1, thread_id=f"later{number}", user_id=f"user{number}")
+
+
+async def test_a_killed_rebuild_is_taken_up(tmp_path: Path) -> None:
+    async with open_documents(tmp_path) as documents, open_index(tmp_path) as index:
+        await tell(documents, index, 400)
+    for _ in range(3):
+        kill_on_the_way(tmp_path)
+        async with open_documents(tmp_path) as documents, open_index(tmp_path) as index:
+            assert await index.count() == 800
+    async with open_documents(tmp_path) as documents, open_index(tmp_path) as index:
+        report = await reindex(documents, index, CountingEmbedder())
+        assert report.points == 800
+        assert report.reused >= 3 * 64
+        assert report.embedded == 800 - report.reused
+        assert await all_ids(index) == await called_for_ids(documents)
+        assert len(list((tmp_path / "index").glob("*.r*"))) == 1
+
+
+def kill_on_the_way(folder: Path) -> None:
+    """Start a rebuild and kill it after its second batch."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tests.domain.reindex_child", str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout
+    told = [child.stdout.readline() for _ in range(2)]
+    os.kill(child.pid, signal.SIGKILL)
+    child.stdout.close()
+    assert child.wait() == -signal.SIGKILL
+    assert all(told)
+
+
+async def test_one_rebuild_at_a_time_which_outlives_who_asked(documents: Documents, index: VectorIndex) -> None:
+    await tell(documents, index, 10)
+    embedder = CountingEmbedder()
+    embedder.gate.clear()
+    reindexer = Reindexer(documents, index, embedder)
+    running = reindexer.begin()
+
+    async def follow() -> list[tuple[int, int]]:
+        return [at async for at in running.progress()]
+
+    following = asyncio.create_task(follow())
+    await eventually(lambda: embedder.waiting == 1)
+    with pytest.raises(Rebuilding):
+        reindexer.begin(user_id="ada")
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+    embedder.gate.set()
+    assert await running.outcome() == Reindexed(20, 20, 0, 0)
+    assert await reindexer.begin(dry_run=True).outcome() == Reindexed(20, 20, 0, 0, dry_run=True)
+    await reindexer.close()
+
+
+async def test_closing_stops_it_and_leaves_the_old_index(documents: Documents, index: VectorIndex) -> None:
+    await tell(documents, index, 10)
+    embedder = CountingEmbedder()
+    embedder.gate.clear()
+    reindexer = Reindexer(documents, index, embedder)
+    running = reindexer.begin()
+    await eventually(lambda: embedder.waiting == 1)
+    await reindexer.close()
+    assert not running.is_running
+    assert await index.count() == 20
+    assert await reindex(documents, index, CountingEmbedder()) == Reindexed(20, 20, 0, 0)

@@ -1,0 +1,71 @@
+"""Users who talk while the service is killed under them: each says a thing until it is acknowledged, then the next."""
+
+import random
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from tests.service.running import Service
+
+KEYS = 5
+"""Besides `home`, which every turn changes, turn n changes the key n modulo this."""
+
+
+@dataclass
+class Talker:
+    """One user with one thread. Turn n says `my kN is vN, and my home is placeN`; `acknowledged` counts the turns."""
+
+    user: str
+    services: Sequence[Service]
+    choice: random.Random
+    acknowledged: int = 0
+    repeats: int = 0
+    problems: list[str] = field(default_factory=list[str])
+
+    def talk(self, stop: threading.Event) -> None:
+        """Talk until told to stop; the turn under way is repeated until it is acknowledged."""
+        while not stop.is_set():
+            while not self.say(self.acknowledged):
+                self.repeats += 1
+                time.sleep(0.02)  # The service is down: a client tries again.
+            self.acknowledged += 1
+
+    def say(self, number: int) -> bool:
+        """Send a turn once; whether it was acknowledged. The same turn_id every time makes it one turn."""
+        running = self.choice.choice(self.services)
+        body = {"user_id": self.user, "thread_id": "t1", "turn_id": turn_id(number), "message": said(number)}
+        try:
+            answer = httpx.post(f"{running.url}/api/agent", json=body, timeout=60)
+        except httpx.TransportError:
+            return False
+        if answer.status_code not in {200, 409, 503}:
+            self.problems.append(answer.text)
+        return answer.status_code == 200
+
+
+def turn_id(number: int) -> str:
+    return f"turn{number}"
+
+
+def said(number: int) -> str:
+    return f"my k{number % KEYS} is v{number}, and my home is place{number}"
+
+
+def expected_changes(number: int) -> list[tuple[str, str, str | None, str]]:
+    """What turn n teaches when it is learned from once, and after the turns before it."""
+    key, before = f"k{number % KEYS}", f"v{number - KEYS}" if number >= KEYS else None
+    home = f"place{number - 1}" if number else None
+    return [
+        ("update" if before else "add", key, before, f"v{number}"),
+        ("update" if home else "add", "home", home, f"place{number}"),
+    ]
+
+
+def changes_of(turn: dict[str, Any]) -> list[tuple[str, str, str | None, str]]:
+    """The changes that a turn shows."""
+    shown = turn["memory"]["update"]["changes"]
+    return [(change["decision"], change["key"], change["before"], change["after"]) for change in shown]
