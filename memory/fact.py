@@ -43,8 +43,8 @@ class Fact:
     """One fact under one id; what a new fact supersedes stays under its own id, with `ended`.
 
     `key` is snake_case, or None for free text; `importance` is in [0, 1]; times are UTC. It holds from `valid_from`
-    until just before `valid_to` (None: without end). `replaces` is the id of the fact that this one superseded.
-    `turn_id` names the turn that taught it (source "turn" or "tool"), `thread_id` the thread of that turn; for `scope`
+    until just before `valid_to` (None: without end), in this version or an earlier one. `replaces` is the id of the
+    fact that this one superseded. `turn_id` names the turn that taught it (source "turn" or "tool"), `thread_id` the thread of that turn; for `scope`
     "thread" it is also where the fact lives and dies. A global fact's user is `GLOBAL_USER`.
 
     `status` "active" is what is known; "proposed" waits for a person ("proposes" says what approval does), who made it
@@ -113,7 +113,22 @@ class Fact:
         shown = {name: getattr(self, name) for name in _SHOWN}
         for name in ("created_at", "updated_at", "confirmed_at", "valid_from", "valid_to"):
             shown[name] = iso(shown[name]) if shown[name] is not None else None
+        shown["valid_from"] = self._version_from() or shown["valid_from"]
         return {**shown, "tags": list(self.tags), "status": self.shown_status}
+
+    def _version_from(self) -> str | None:
+        """Since when its text as it is now holds, where a change in place has cut another text off.
+
+        `valid_from` itself says since when any version of it held, which `as_of` looks for.
+        """
+        if not self.history:
+            return None
+        last = self.history[-1]
+        is_other = (last["value"], last["statement"]) != (self.value, self.statement)
+        until: str | None = last["valid_to"]
+        if not is_other or until is None or until > last["ended"]["at"]:
+            return None
+        return max(until, iso(self.valid_from))
 
     def as_version(self) -> dict[str, Any]:
         """The fact as one version of a history: what is shown of it, and what ended it."""
