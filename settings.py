@@ -176,7 +176,8 @@ class Settings(BaseSettings):
         _DEFAULT.update_concurrency, ge=1, le=1000, description="Update steps of one kind that run at the same time."
     )
     sweep_seconds: Seconds = Field(
-        _DEFAULT.sweep_seconds, description="How often to look for what another process left, and for what is past its bounds."
+        _DEFAULT.sweep_seconds,
+        description="How often to look for what another process left, and for what is past its bounds.",
     )
 
     @field_validator("allowed_hosts", mode="before")

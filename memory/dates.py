@@ -35,7 +35,8 @@ _FORMS = tuple(
     )
 )
 _ENDS = re.compile(
-    r"(?!\w|[-/:.,]\d|\s*[\u20ac$\u00a3%]|['\u2019]s\b| (?:euros?|dollars?|pounds?|steps|calories|people|users|k[mg]|miles)\b)"
+    r"(?!\w|[-/:.,]\d|\s*[\u20ac$\u00a3%]|['\u2019]s\b"
+    r"| (?:euros?|dollars?|pounds?|steps|calories|people|users|k[mg]|miles)\b)"
 )
 _FIRST_YEAR, _LAST_YEAR = 1000, 9990
 _LEAP_YEARS = 9
@@ -66,6 +67,7 @@ _TIME_WORDS = words(
     "следующий следующем прошлый прошлом день дня дней неделя неделю недели месяц месяца месяцев год года году лет "
     "час часов утром вечером ночью весной летом осенью зимой"
 )
+_NUMBER = re.compile(r"\d{1,9}")
 _MAY = re.compile(r"\bMay\b|\b(?:in|until|till|since|from|by|of|next|last|this|early|late|mid)[ -]may\b")
 _SIGNS_OF_TIME = re.compile("[年月日号週周天昨今明曜時点點]")
 
@@ -155,8 +157,16 @@ def _instant(text: str) -> Dated | None:
     return Dated(instant=utc) if _FIRST_YEAR <= utc.year <= _LAST_YEAR else None
 
 
+def bears_out(text: str, date: str) -> bool:
+    """Whether `text` may have said the date: it names a time, or has a number of the date's own ("19" for 2019)."""
+    if says_time(text):
+        return True
+    stated = {int(number) for number in _NUMBER.findall(date)}
+    return not (stated | {number % 100 for number in stated}).isdisjoint(map(int, _NUMBER.findall(text)))
+
+
 def says_time(text: str) -> bool:
-    """Whether `text` names a time at all: a digit, a month, a weekday, or a word such as "tomorrow" or "years"."""
-    if any(char.isdigit() for char in text) or _MAY.search(text) or _SIGNS_OF_TIME.search(text):
+    """Whether `text` names a time in words: a month, a weekday, or one such as "tomorrow" or "years"."""
+    if _MAY.search(text) or _SIGNS_OF_TIME.search(text):
         return True
     return not _TIME_WORDS.isdisjoint(re.findall(r"[^\W\d_]+", text.casefold()))

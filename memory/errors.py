@@ -13,7 +13,8 @@ RecollectError
 │   ├── UserErased                user_erased
 │   ├── UpdatePending             update_pending
 │   ├── FactsChanged              facts_changed
-│   └── FactConflict              fact_conflict
+│   ├── FactConflict              fact_conflict
+│   └── Rebuilding                reindex_running
 ├── StoreUnavailable        503   store_unavailable
 │   └── IndexUnavailable          (costs the search, never the reply)
 ├── ModelUnavailable        502   model_unavailable
@@ -116,6 +117,12 @@ class FactConflict(Conflict):
     """The fact was changed at the same time, or is not in a state for this; read it again."""
 
     code = "fact_conflict"
+
+
+class Rebuilding(Conflict):
+    """The index is being rebuilt already; wait until that has ended."""
+
+    code = "reindex_running"
 
 
 class StoreUnavailable(RecollectError):

@@ -1,6 +1,5 @@
 """The writes of a plan, done one by one; done twice, they have the effect of once."""
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,8 +12,6 @@ from memory.planned_write import PlannedWrite
 from memory.recall import MOST_FACTS
 from memory.times import from_ms
 from memory.turn import Message
-
-logger = logging.getLogger(__name__)
 
 _TRIES = 10
 """How often a write that lost a race looks at the fact again."""
@@ -38,7 +35,6 @@ class FactWrites:
                 await self._end(message, write.ends, write)
             if write.confirms is not None:
                 await self._confirm(message, write.confirms, write.at)
-
         await self._give_way(message, [fact for fact in inserted if fact.key is not None and fact.status == "active"])
 
     async def _give_way(self, message: Message, inserted: Sequence[Fact]) -> None:

@@ -7,6 +7,7 @@ from memory.attribution import attribute
 from memory.batching import Batching
 from memory.decision import Proposal, Refused
 from memory.documents import Documents
+from memory.extraction_schema import WantedKeys
 from memory.extractor import Extraction, ExtractionRequest, Extractor, Said
 from memory.fact import Fact
 from memory.fact_writes import FactWrites
@@ -52,6 +53,7 @@ class FactsStep:
     points: OwedPoints
     batching: Batching
     review: Review
+    schema: WantedKeys | None
     trim_thread: Callable[[Scope], Awaitable[None]]
     clock: Clock
     _answers: dict[tuple[str, str], _Answered] = field(default_factory=dict[tuple[str, str], _Answered])
@@ -64,8 +66,7 @@ class FactsStep:
                 return await undo(self.documents.facts, turn, update, now=self.clock())
             await self._writes.do(message, update.writes)
             if update.proposals:
-                made = self._plan(turn, update.proposals, (), await self._known(message))
-                update = await self._keep(replace(update, proposals=()), made, message, save)
+                update = await self._take_proposals(turn, update, save)
             if not update.planned:
                 update = await self._learn(turn, update, save)
             return update
@@ -83,6 +84,7 @@ class FactsStep:
 
     async def take_back(self, turn: Turn) -> None:
         """The turn vanished while it was learned from: its thread was deleted, and with it the thread's own facts."""
+        self._answers.pop((turn.message.user_id, turn.message.turn_id), None)
         if await self.documents.conversations.last_position(turn.message.scope) == 0:
             await self.documents.facts.delete(turn.message.scope)
 
@@ -99,6 +101,15 @@ class FactsStep:
     def _writes(self) -> FactWrites:
         return FactWrites(self.documents.facts)
 
+    async def _take_proposals(self, turn: Turn, update: Update, save: Save) -> Update:
+        """Plan and write what the agent's own tools proposed."""
+        wanted, refused = list(update.proposals), list[Refused]()
+        if self.schema is not None:
+            wanted, refused = self.schema.sift(update.proposals, ())
+        made = self._plan(turn, wanted, (), await self._known(turn.message))
+        taken = replace(update, proposals=(), refused=(*update.refused, *refused))
+        return await self._keep(taken, made, turn.message, save)
+
     async def _learn(self, turn: Turn, update: Update, save: Save) -> Update:
         message = turn.message
         if not update.learned and is_trivial(message.content):
@@ -107,9 +118,7 @@ class FactsStep:
         answered = self._answers.pop((message.user_id, message.turn_id), None)
         if answered is None:
             answered = await self._ask_for_batch(turn, update, known)
-        learned = replace(
-            update, planned=True, model=answered.model, refused=(*update.refused, *answered.refused)
-        )
+        learned = replace(update, planned=True, model=answered.model, refused=(*update.refused, *answered.refused))
         shown = _as_living(answered.shown, known.living)
         made = self._plan(turn, answered.proposals, shown, known, await self._relearning(turn, update))
         return await self._keep(learned, made, message, save)
@@ -124,9 +133,7 @@ class FactsStep:
             self._answers[key] = _Answered(share, (), extraction.model, shown)
         return _Answered(shares[0], extraction.refused, extraction.model, shown)
 
-    async def _ask(
-        self, turns: Sequence[Turn], update: Update, known: "_Known"
-    ) -> tuple[Extraction, Sequence[Fact]]:
+    async def _ask(self, turns: Sequence[Turn], update: Update, known: "_Known") -> tuple[Extraction, Sequence[Fact]]:
         said = [Said(turn.message.content, turn.reply.content if turn.reply is not None else "") for turn in turns]
         scope = turns[0].message.scope
         shown = await self.nomination.choose(said, known.living, scope)

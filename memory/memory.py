@@ -114,7 +114,7 @@ class Memory:
         return turn
 
     async def learned(self, turn: Turn) -> Turn:
-        """The turn with its update once that has ended and the index follows, or as it is after `memory_wait_seconds`."""
+        """The turn once its update has ended and the index follows, or as it is after `memory_wait_seconds`."""
         update = await self.updater.wait_ended(
             user_id=turn.message.user_id, turn_id=turn.message.turn_id, seconds=self.config.memory_wait_seconds
         )

@@ -13,6 +13,7 @@ from memory.bounds import Bounds
 from memory.documents import Documents
 from memory.embedder import Embedder
 from memory.errors import ConfigurationError, RecollectError
+from memory.extraction_schema import WantedKeys
 from memory.extractor import Extractor
 from memory.fact_book import FactBook
 from memory.indexing import IndexStep, repair
@@ -155,6 +156,7 @@ def _facts_step(stores: Stores, models: "_Models", points: OwedPoints, bounds: B
         points=points,
         batching=Batching(stores.documents, config),
         review=Review(config.review, config.sensitive_tags),
+        schema=models.schema,
         trim_thread=bounds.trim_thread,
         clock=stores.clock,
     )
@@ -182,29 +184,36 @@ def _owned_data_dir(config: MemoryConfig, url: str | None) -> contextlib.Abstrac
 
 @dataclass(frozen=True, slots=True)
 class _Models:
-    """The models that learn; `name` is the first of EXTRACTION_MODEL."""
+    """The models that learn; `name` is the first of EXTRACTION_MODEL, `schema` limits what is learned."""
 
     name: str
     extractor: Extractor
     summarizer: Summarizer
+    schema: WantedKeys | None
 
 
 async def _open_models(stack: AsyncExitStack, config: MemoryConfig) -> _Models:
     chats = await stack.enter_async_context(open_extraction_chats(config))
+    rules, schema = await asyncio.to_thread(_extraction_files, config)
+    name = chats.first.name
     if endpoint(config) is None:
         from memory.extractive_summary import ExtractiveSummarizer
         from memory.providers.offline import OfflineExtractor
 
-        return _Models(chats.first.name, OfflineExtractor(), ExtractiveSummarizer())
+        return _Models(name, OfflineExtractor(schema=schema), ExtractiveSummarizer(), schema)
     from memory.extraction import ModelExtractor
-    from memory.providers.extraction_files import read_rules, read_schema
     from memory.summarizer import ModelSummarizer
 
-    prompt_file, schema_file = config.extraction_prompt_file, config.extraction_schema_file
-    rules = await asyncio.to_thread(read_rules, prompt_file) if prompt_file else None
-    schema = await asyncio.to_thread(read_schema, schema_file) if schema_file else None
     extractor = ModelExtractor(chats.models, open_named=chats.open_named, rules=rules, schema=schema)
-    return _Models(chats.first.name, extractor, ModelSummarizer(chats.models))
+    return _Models(name, extractor, ModelSummarizer(chats.models), schema)
+
+
+def _extraction_files(config: MemoryConfig) -> tuple[str | None, WantedKeys | None]:
+    """The extraction's own instructions and the keys that are wanted, where files give them."""
+    from memory.providers.extraction_files import read_rules, read_schema
+
+    prompt_file, schema_file = config.extraction_prompt_file, config.extraction_schema_file
+    return (read_rules(prompt_file) if prompt_file else None, read_schema(schema_file) if schema_file else None)
 
 
 def _open_documents(config: MemoryConfig) -> AbstractAsyncContextManager[Documents]:

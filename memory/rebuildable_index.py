@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol, TypeVar
 
-from memory.errors import IndexUnavailable, RecollectError
+from memory.errors import IndexUnavailable, Rebuilding, RecollectError
 from memory.scope import Scope
-from memory.vector_index import Entry, Match, Point, PointStore, Query, Rebuilding
+from memory.vector_index import Entry, Match, Point, PointStore, Query
 
 logger = logging.getLogger(__name__)
 

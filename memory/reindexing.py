@@ -8,11 +8,11 @@ from typing import Any
 
 from memory.documents import Documents
 from memory.embedder import Embedder
-from memory.errors import IndexUnavailable, RecollectError, is_outage
+from memory.errors import IndexUnavailable, Rebuilding, RecollectError, is_outage
 from memory.expected import expected, orphans
 from memory.indexing import Mending, Progress
 from memory.owed_points import OwedPoints
-from memory.vector_index import PointStore, Rebuilding, VectorIndex
+from memory.vector_index import PointStore, VectorIndex
 
 logger = logging.getLogger(__name__)
 

@@ -269,7 +269,6 @@ class UserWork:
             if update.status != "pending":
                 del self._updates[turn_id], self._turns[turn_id]
 
-
     async def _let_go(self, name: StepName, turn: Turn) -> None:
         """The record was refused: if the turn was deleted meanwhile, what the step did must go too."""
         if await self._owner.documents.conversations.turn(user_id=self.user_id, turn_id=turn.message.turn_id) is None:

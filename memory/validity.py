@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory.dates import Dated, Period, read_date, says_time
+from memory.dates import Dated, Period, bears_out, read_date
 from memory.words import words
 
 _SINCE = re.compile(r"\b(?:since|as of|starting(?: in| on)?|beginning(?: in| on)?|seit(?: dem)?|ab(?: dem)?)\s+")
@@ -56,14 +56,14 @@ def read_validity(
 ) -> Validity:
     """The validity that a proposal states and its quote bears out, said in `message` at `said_at`.
 
-    A model's date is believed only where quote or message speak of time at all. Where it lies within the period that
-    the quote names plainly ("since 2019", "until May"), that period is meant; where there is none, the quote's holds.
+    A model's date is believed only where quote or message bear it out. Where it lies within the period that the quote
+    names plainly ("since 2019", "until May"), that period is meant; where there is none, the quote's holds.
     """
     said = _said(quote)
-    is_timed = says_time(quote) or says_time(message)
+    spoken = f"{quote}\n{message}"
     notes: list[str] = []
-    stated_from = _stated("valid_from", proposal_from, is_timed, notes)
-    stated_to = _stated("valid_to", proposal_to, is_timed, notes)
+    stated_from = _stated("valid_from", proposal_from, spoken, notes)
+    stated_to = _stated("valid_to", proposal_to, spoken, notes)
     until = _agreed(stated_to, said.end, lambda dated: dated.coming(said_at))
     start = _agreed(stated_from, said.start, _starting(said, until, said_at))
     valid_to = until.end if until is not None else None
@@ -77,13 +77,13 @@ def read_validity(
     return Validity(valid_from, valid_to, note="; ".join(notes) or None)
 
 
-def _stated(field: str, text: str | None, is_timed: bool, notes: list[str]) -> Dated | None:
+def _stated(field: str, text: str | None, spoken: str, notes: list[str]) -> Dated | None:
     """The model's own date, if it may be believed."""
     stripped = (text or "").strip(" .")
     if not stripped or stripped.casefold() in _NO_DATE:
         return None
-    if not is_timed:
-        notes.append(f"its {field} was left out: the message names no time")
+    if not bears_out(spoken, stripped):
+        notes.append(f"its {field} was left out: the message names no such time")
         return None
     read = read_date(stripped[:100])
     if read is None or read[1]:
@@ -102,7 +102,7 @@ def _agreed(stated: Dated | None, said: Dated | None, resolve: _Resolve) -> Peri
 def _starting(said: _Said, until: Period | None, said_at: datetime) -> _Resolve:
     """Which of the years a start without one means."""
     if until is not None:
-        return lambda dated: dated.begun(min(until.begin, said_at) if until.end <= said_at else until.begin)
+        return lambda dated: dated.begun(until.begin)
     if said.from_now_on:
         return lambda dated: dated.coming(said_at)
     return lambda dated: dated.begun(said_at)

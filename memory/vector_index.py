@@ -9,7 +9,6 @@ from hashlib import blake2b
 from typing import Any, Literal, Protocol
 from zlib import crc32
 
-from memory.errors import Conflict
 from memory.scope import Scope
 from memory.times import to_ms
 from memory.turn import Message
@@ -181,12 +180,6 @@ class VectorIndex(PointStore, Protocol):
     async def other_collections(self) -> list[str]:
         """Collections of the same base name made for other embedders: never searched, only reported."""
         ...
-
-
-class Rebuilding(Conflict):
-    """The index is being rebuilt already; wait until that has ended."""
-
-    code = "reindex_running"
 
 
 def episode(message: Message) -> Entry:

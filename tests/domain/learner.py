@@ -130,6 +130,7 @@ def facts_step(
         points=opened.points,
         batching=Batching(used, chosen),
         review=review or Review("off", ()),
+        schema=None,
         trim_thread=_untrimmed,
         clock=clock,
     )

@@ -466,14 +466,16 @@ def test_until_one_time_here_then_there_is_two_facts() -> None:
 
 
 def test_an_end_before_the_beginning_is_refused() -> None:
-    made = planned(says("add", key="city", value="Paris", valid_from="2027", valid_to="2026"), message=SAID + " 2027")
+    made = planned(
+        says("add", key="city", value="Paris", valid_from="2027", valid_to="2026"), message=SAID + " 2026-27"
+    )
     assert [item.reason for item in made.refused] == ["it would end before it begins"]
 
 
 def test_a_date_that_nobody_said_is_left_out() -> None:
     (change,) = planned(says("add", key="city", value="Paris", valid_from="2019"), message="I live in Paris").changes
-    assert change.reason == "its valid_from was left out: the message names no time"
-    (change,) = planned(says("add", key="city", value="Paris", valid_to="soon")).changes
+    assert change.reason == "its valid_from was left out: the message names no such time"
+    (change,) = planned(says("add", key="city", value="Paris", valid_to="soon"), message="I live in Paris now").changes
     assert change.reason == "its valid_to could not be read"
 
 

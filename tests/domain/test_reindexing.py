@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from memory.documents import Documents
-from memory.errors import ModelUnavailable
+from memory.errors import ModelUnavailable, Rebuilding
 from memory.indexing import IndexStep, make_points
 from memory.owed_points import OwedPoints
 from memory.reindexing import Reindexed, Reindexer, reindex
 from memory.turn import Message
-from memory.vector_index import Query, Rebuilding, VectorIndex, episode
+from memory.vector_index import Query, VectorIndex, episode
 from tests.contracts.documents.samples import asked
 from tests.domain.indexed import (
     CountingEmbedder,

@@ -29,7 +29,8 @@ Scripting (attributes may be changed while it runs):
 * `fake.hang()`: answers wait until `fake.release()`.
 
 `fake.requests` records them (`path`, `headers`, `body`, `abandoned`: the client left before the end); `fake.chats`,
-`fake.summaries`, `fake.extractions` and `fake.embeddings` are the bodies by kind. `await fake.until(lambda: …)` waits for a condition.
+`fake.summaries`, `fake.extractions` and `fake.embeddings` are the bodies by kind. `await fake.until(lambda: …)` waits
+for a condition.
 """
 
 import asyncio

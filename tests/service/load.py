@@ -28,18 +28,19 @@ class Talker:
 
     def talk(self, stop: threading.Event) -> None:
         """Talk until told to stop; the turn under way is repeated until it is acknowledged."""
-        while not stop.is_set():
-            while not self.say(self.acknowledged):
-                self.repeats += 1
-                time.sleep(0.02)  # The service is down: a client tries again.
-            self.acknowledged += 1
+        with httpx.Client(timeout=60) as client:
+            while not stop.is_set():
+                while not self.say(client, self.acknowledged):
+                    self.repeats += 1
+                    time.sleep(0.05)  # The service is down: a client tries again.
+                self.acknowledged += 1
 
-    def say(self, number: int) -> bool:
+    def say(self, client: httpx.Client, number: int) -> bool:
         """Send a turn once; whether it was acknowledged. The same turn_id every time makes it one turn."""
         running = self.choice.choice(self.services)
         body = {"user_id": self.user, "thread_id": "t1", "turn_id": turn_id(number), "message": said(number)}
         try:
-            answer = httpx.post(f"{running.url}/api/agent", json=body, timeout=60)
+            answer = client.post(f"{running.url}/api/agent", json=body)
         except httpx.TransportError:
             return False
         if answer.status_code not in {200, 409, 503}:

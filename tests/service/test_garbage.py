@@ -122,7 +122,7 @@ CASES: Mapping[str, Case] = {
     ),
     "deletes with another's quote": Case(decisions(*({**each, "evidence": "I drink tea"} for each in DELETES))),
     "facts for everybody": Case(decisions(other(scope="global"))),
-    "dates in the wrong order": Case(decisions(other(valid_from="2027", valid_to="2026-01", evidence="Case 2027"))),
+    "dates in the wrong order": Case(decisions(other(valid_from="2027-09", valid_to="2027-03", evidence="Case 2027"))),
     # One good decision among junk is taken, once.
     "five hundred decisions": Case(
         decisions(*DELETES, *[TEA, other(evidence="I own a dog", key="pet")] * 250), tea=True

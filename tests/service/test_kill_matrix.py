@@ -33,15 +33,17 @@ def talk_and_kill(services: Sequence[Service], *, kills: int, seed: int) -> list
     """Let users talk while the services are killed in turn at random moments, each started again at once."""
     choice, stop = random.Random(seed), threading.Event()
     talkers = [Talker(f"user{number}", services, random.Random(seed + number)) for number in range(USERS)]
-    threads = [threading.Thread(target=talker.talk, args=(stop,)) for talker in talkers]
+    threads = [threading.Thread(target=talker.talk, args=(stop,), daemon=True) for talker in talkers]
     for thread in threads:
         thread.start()
-    for number in range(kills):
-        time.sleep(choice.uniform(0, LONGEST_LIFE))  # The moment of the kill is what this test varies.
-        victim = services[number % len(services)]
-        victim.kill()
-        victim.start()
-    stop.set()
+    try:
+        for number in range(kills):
+            time.sleep(choice.uniform(0, LONGEST_LIFE))  # The moment of the kill is what this test varies.
+            victim = services[number % len(services)]
+            victim.kill()
+            victim.start()
+    finally:
+        stop.set()
     for thread in threads:
         thread.join(120)
         assert not thread.is_alive(), "a turn was never acknowledged"
@@ -111,9 +113,7 @@ def test_fifty_kills_lose_nothing_and_learn_nothing_twice(tmp_path: Path, fake: 
 def test_fifty_kills_of_two_processes_on_one_database(tmp_path: Path, fake: FakeOpenAI, mongodb_url: str) -> None:
     fake.on_chat = learning
     database = f"recollect_kills_{uuid4().hex[:8]}"
-    settings = model_settings(
-        fake.url, MONGODB_URL=mongodb_url, MONGODB_DATABASE=database, THREAD_WAIT_SECONDS="60"
-    )
+    settings = model_settings(fake.url, MONGODB_URL=mongodb_url, MONGODB_DATABASE=database, THREAD_WAIT_SECONDS="60")
     with MongoClient[dict[str, Any]](mongodb_url) as client, ExitStack() as stack:
         stack.callback(client.drop_database, database)
         pair = [stack.enter_context(service(tmp_path / name, **settings)) for name in ("one", "other")]
