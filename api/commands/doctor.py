@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -14,6 +15,8 @@ from memory.mem_config import MemoryConfig
 from memory.opening import open_stores
 
 MOST_ROWS = 50
+LEAST_WIDTH = 120
+"""The table's headings are not cut, however narrow the terminal is, or where there is none."""
 COLUMNS = ("messages", "facts", "summaries", "points", "missing", "orphaned", "wrong_fingerprint", "pending", "failed")
 WRONG = frozenset({"missing", "orphaned", "wrong_fingerprint", "failed"})
 
@@ -25,7 +28,7 @@ def doctor(config: MemoryConfig, *, as_json: bool) -> int:
     if as_json:
         typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
     else:
-        show(report, Console(soft_wrap=True))
+        show(report, Console(soft_wrap=True, width=max(LEAST_WIDTH, Console().width)))
     return 0 if report["healthy"] else 1
 
 
@@ -37,7 +40,9 @@ async def _examine(config: MemoryConfig) -> dict[str, Any]:
 
 def show(report: dict[str, Any], console: Console) -> None:
     """The users of whom there is something to say, the totals, and what to do."""
-    table = Table("user", *(name.replace("_", " ") for name in COLUMNS), "oldest pending")
+    table = Table("user", box=SIMPLE_HEAD)
+    for name in (*COLUMNS, "oldest_pending"):
+        table.add_column(name.replace("_", " "), justify="right")
     telling = [user for user in report["users"] if user["pending"] or any(user[name] for name in WRONG)]
     for user in telling[:MOST_ROWS]:
         table.add_row(user["user_id"], *_cells(user))

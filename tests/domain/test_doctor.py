@@ -1,11 +1,8 @@
 """The doctor finds each difference that was planted, and nothing where all is well; failed updates are replayed."""
 
 import json
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from memory.doctor import Findings, Report, examine
 from memory.documents import Documents
@@ -25,25 +22,11 @@ from tests.domain.indexed import (
     archive,
     begin,
     learn,
-    open_documents,
-    open_index,
     tell,
 )
 from tests.domain.updating import Scripted, updater
 
 FAILED = Update(steps={"facts": Step("failed", "why", 5, 5), "index": Step("done")})
-
-
-@pytest.fixture
-async def documents(tmp_path: Path) -> AsyncGenerator[Documents]:
-    async with open_documents(tmp_path) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def index(tmp_path: Path) -> AsyncGenerator[VectorIndex]:
-    async with open_index(tmp_path) as opened:
-        yield opened
 
 
 async def examined(documents: Documents, index: VectorIndex) -> Report:

@@ -1,9 +1,7 @@
 """The index step and the repair, over a real store and a real index."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -23,25 +21,11 @@ from tests.domain.indexed import (
     called_for_ids,
     finish_all,
     learn,
-    open_documents,
-    open_index,
     tell,
 )
 from tests.domain.updating import eventually, updater
 
 COUNT = 40
-
-
-@pytest.fixture
-async def documents(tmp_path: Path) -> AsyncGenerator[Documents]:
-    async with open_documents(tmp_path) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def index(tmp_path: Path) -> AsyncGenerator[VectorIndex]:
-    async with open_index(tmp_path) as opened:
-        yield opened
 
 
 async def test_a_turn_is_indexed_once_however_often_it_is_done(documents: Documents, index: VectorIndex) -> None:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -23,22 +22,8 @@ from tests.domain.indexed import (
     archive,
     called_for_ids,
     learn,
-    open_documents,
-    open_index,
 )
 from tests.domain.updating import eventually
-
-
-@pytest.fixture
-async def documents(tmp_path: Path) -> AsyncGenerator[Documents]:
-    async with open_documents(tmp_path) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def index(tmp_path: Path) -> AsyncGenerator[VectorIndex]:
-    async with open_index(tmp_path) as opened:
-        yield opened
 
 
 @asynccontextmanager

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,18 +31,6 @@ from tests.domain.indexed import (
     tell,
 )
 from tests.domain.updating import eventually
-
-
-@pytest.fixture
-async def documents(tmp_path: Path) -> AsyncGenerator[Documents]:
-    async with open_documents(tmp_path) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def index(tmp_path: Path) -> AsyncGenerator[VectorIndex]:
-    async with open_index(tmp_path) as opened:
-        yield opened
 
 
 async def test_everything_is_rebuilt_and_what_is_wrong_is_gone(documents: Documents, index: VectorIndex) -> None:

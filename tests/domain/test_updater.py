@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -20,12 +19,6 @@ from tests.contracts.documents.samples import finish
 from tests.domain.updating import HOUR, JumpingClock, Scripted, eventually, update_of, updater
 
 CHANGE = Change("add", "id", "name", None, "Ada", "I'm Ada")
-
-
-@pytest.fixture
-async def documents(tmp_path: Path) -> AsyncGenerator[Documents]:
-    async with open_sqlite_documents(tmp_path / "recollect.db") as opened:
-        yield opened
 
 
 async def finish_all(documents: Documents, count: int, *, user_id: str = "ada") -> list[str]:

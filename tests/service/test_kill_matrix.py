@@ -116,18 +116,21 @@ def test_fifty_kills_of_two_processes_on_one_database(tmp_path: Path, fake: Fake
     settings = model_settings(fake.url, MONGODB_URL=mongodb_url, MONGODB_DATABASE=database, THREAD_WAIT_SECONDS="60")
     with MongoClient[dict[str, Any]](mongodb_url) as client, ExitStack() as stack:
         stack.callback(client.drop_database, database)
-        pair = [stack.enter_context(service(tmp_path / name, **settings)) for name in ("one", "other")]
+        folders = [tmp_path / name for name in ("one", "other")]
+        for folder in folders:
+            folder.mkdir()
+        pair = [stack.enter_context(service(folder, **settings)) for folder in folders]
         talkers = talk_and_kill(pair, kills=KILLS, seed=11)
         for running in pair:
             check(running, talkers, seconds=120)
         assert [texts(pair[0], user=talker.user) for talker in talkers] == [
             texts(pair[1], user=talker.user) for talker in talkers
         ]
-        for running, name in zip(pair, ("one", "other"), strict=True):
+        for running in pair:
             own = {**settings, "DATA_DIR": str(running.data_dir)}
-            rebuilt = recollect(tmp_path / name, own, "reindex")
+            rebuilt = recollect(running.folder, own, "reindex")
             assert rebuilt.returncode == 0, rebuilt.stdout + rebuilt.stderr
-            examined = recollect(tmp_path / name, own, "doctor", "--json")
+            examined = recollect(running.folder, own, "doctor", "--json")
             assert examined.returncode == 0, examined.stdout + examined.stderr
             assert json.loads(examined.stdout)["healthy"] is True
         report(KILLS, talkers)
