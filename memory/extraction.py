@@ -56,7 +56,7 @@ class ModelExtractor:
         for chat in chats:
             call = _Call(chat, request, self._rules, self._schema)
             try:
-                reading, reply = await call.decisions()
+                reading = await call.decisions()
             except ModelUnavailable as error:
                 if not error.outage:
                     raise
@@ -68,7 +68,7 @@ class ModelExtractor:
             if self._schema is not None:
                 proposals, unwanted = self._schema.sift(proposals, request.known)
                 refused += unwanted
-            return Extraction(proposals, reply.model, refused, usage + call.usage)
+            return Extraction(proposals, chat.name, refused, usage + call.usage)
         raise outage or ModelUnavailable
 
 
@@ -82,8 +82,8 @@ class _Call:
     schema: WantedKeys | None
     usage: Usage = field(default_factory=Usage)
 
-    async def decisions(self) -> tuple[Reading, ChatReply]:
-        """What the model decides, and the reply that said so.
+    async def decisions(self) -> Reading:
+        """What the model decides.
 
         Raises:
             ModelUnavailable: no answer.
@@ -101,7 +101,7 @@ class _Call:
             reading = _read(reply)
         if reading is None:
             raise UnreadableAnswer
-        return reading, reply
+        return reading
 
     async def _by_function(self) -> ChatReply | None:
         """The reply to the function call, or None where the model or its server knows no functions."""

@@ -32,7 +32,7 @@ class ExtractionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What it proposes, what could not even be read as a proposal, and which model said so."""
+    """What it proposes, what could not even be read as a proposal, and which of the configured models said so."""
 
     proposals: Sequence[Proposal]
     model: str

@@ -111,11 +111,11 @@ class FakeOpenAI:
     @property
     def chats(self) -> list[Body]:
         asked = [item.body for item in self.requests if _is_chat(item) and extraction_tool(item.body) is None]
-        return [body for body in asked if not _is_summary(body)]
+        return [body for body in asked if not is_summary(body)]
 
     @property
     def summaries(self) -> list[Body]:
-        return [item.body for item in self.requests if _is_chat(item) and _is_summary(item.body)]
+        return [item.body for item in self.requests if _is_chat(item) and is_summary(item.body)]
 
     @property
     def extractions(self) -> list[Body]:
@@ -269,7 +269,7 @@ class FakeOpenAI:
         return True
 
 
-def _is_summary(body: Body) -> bool:
+def is_summary(body: Body) -> bool:
     """Whether a chat is asked to write a thread's summary."""
     return str(body["messages"][0]["content"]).startswith("You keep the summary of one conversation.")
 

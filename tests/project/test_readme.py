@@ -101,7 +101,7 @@ def test_its_retriever_uses_what_there_is() -> None:
         check=False,
     )
 
-    assert re.fullmatch(r"recollect__text-embedding-3-small-[0-9a-f]{8}-1536 5\n", done.stdout), done.stderr
+    assert re.fullmatch(r"recollect__text-embedding-3-small-[0-9a-f]{8}-1536\.current 5\n", done.stdout), done.stderr
 
 
 def test_its_settings_table_is_the_settings() -> None:

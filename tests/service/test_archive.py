@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 
 from tests.fakes.openai_answers import Answer, Body
-from tests.fakes.openai_server import FakeOpenAI
+from tests.fakes.openai_server import FakeOpenAI, is_summary
 from tests.service.running import Service, model_settings, service, until
 from tests.service.test_search import search
-from tests.service.test_summaries import is_summary, summarising
+from tests.service.test_summaries import summarising
 
 
 def archive(running: Service, user: str = "ada", thread: str = "t1") -> dict[str, Any]:

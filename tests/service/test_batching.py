@@ -114,6 +114,11 @@ def test_what_waits_is_learned_when_the_thread_is_idle(tmp_path: Path, patient: 
 
 
 def test_a_kill_loses_nothing_that_waits(tmp_path: Path, patient: FakeOpenAI) -> None:
+    def reply_then_hang(body: Body) -> Answer | None:
+        if extraction_tool(body) is None:
+            patient.hang()
+        return learning(body)
+
     with service(tmp_path, **model_settings(patient.url, LEARN_EVERY="3")) as running:
         running.turn("my dog is Rex", turn_id="turn0")
         running.kill()
@@ -122,9 +127,12 @@ def test_a_kill_loses_nothing_that_waits(tmp_path: Path, patient: FakeOpenAI) ->
         running.kill()
         running.start()
         assert patient.extractions == []
+        patient.on_chat = reply_then_hang
         running.turn("my cat is Tom", turn_id="turn2")
         until(lambda: len(patient.extractions) == 1)
         running.kill()
+        patient.on_chat = learning
+        patient.release()
         running.start()
         expected = [[("dog", "Rex")], [("city", "Rome")], [("cat", "Tom")]]
         assert [changes(running.settled(f"turn{number}")) for number in range(3)] == expected
