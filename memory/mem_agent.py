@@ -24,7 +24,6 @@ from memory.recall import Hit, RecallOptions
 from memory.scope import Scope
 from memory.text import check_text
 from memory.turn import UNFINISHED_RESULT, Message
-from memory.update import owed
 from memory.window import format_messages
 from settings import load_settings
 
@@ -116,8 +115,10 @@ class MemoryAgent:
         async with queue:
             chosen = turn_id or await self._newest_equal(memory, user_message, assistant_response) or str(uuid4())
             message = await memory.accept(self._message(memory, chosen, user_message))
+            record = await memory.recall.thread(self._scope)
+            update = memory.owed(message, record=record, window_from=message.position)
             result = {**UNFINISHED_RESULT, "model": "library"}
-            turn = await memory.commit(message, reply=assistant_response, result=result, update=owed())
+            turn = await memory.commit(message, reply=assistant_response, result=result, update=update)
         return (await memory.learned(turn)).as_json()
 
     async def update(self, user_message: str, assistant_response: str) -> dict[str, Any]:

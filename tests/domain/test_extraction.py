@@ -71,7 +71,7 @@ def text(answer: object) -> ChatReply:
 async def test_one_function_call_is_all_it_takes() -> None:
     chat = ScriptedChat(called({"decisions": [DECISION]}))
     extraction = await ModelExtractor([chat]).extract(REQUEST)
-    assert (list(extraction.proposals), extraction.model, extraction.usage) == ([READ], "m-1", Usage(10, 2))
+    assert (list(extraction.proposals), extraction.model, extraction.usage) == ([READ], "scripted", Usage(10, 2))
     (asked,) = chat.asked
     assert (asked.tools, asked.tool_choice, asked.json_mode) == ([TOOL], FUNCTION, False)
 
@@ -156,9 +156,9 @@ async def test_what_stays_unreadable_is_an_error_without_the_users_words(answers
 async def test_an_outage_falls_through_to_the_next_model_at_once(
     outage: ModelUnavailable, before: list[ChatReply]
 ) -> None:
-    down, second, third = ScriptedChat(*before, outage), ScriptedChat(GOOD), ScriptedChat()
+    down, second, third = ScriptedChat(*before, outage), ScriptedChat(GOOD, name="second"), ScriptedChat()
     extraction = await ModelExtractor([down, second, third]).extract(REQUEST)
-    assert (list(extraction.proposals), extraction.model) == ([READ], "m-1")
+    assert (list(extraction.proposals), extraction.model) == ([READ], "second")
     assert extraction.usage == Usage(10 * (len(before) + 1), 2 * (len(before) + 1))
     assert [len(chat.asked) for chat in (down, second, third)] == [len(before) + 1, 1, 0]
 
