@@ -136,7 +136,7 @@ def test_turns_of_one_thread_run_in_their_order_of_arrival_across_processes(
     pair: tuple[Service, Service], database: Database[Document], fake: FakeOpenAI, user: str
 ) -> None:
     def in_line() -> int:
-        return sum(len(thread["tickets"]) for thread in database["threads"].find())
+        return sum(len(thread["tickets"]) for thread in database["thread_queue"].find())
 
     until(lambda: in_line() == 0)
     fake.hang()
