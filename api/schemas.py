@@ -4,6 +4,7 @@ import math
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, cast
 
+from fastapi import Query
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -66,6 +67,8 @@ Id = Annotated[
     Field(strict=True, pattern=f"^{ID_PATTERN}$", description="1-128 characters of [A-Za-z0-9._:@-]"),
     AfterValidator(check_id),
 ]
+UserId = Annotated[Id, Query()]
+"""Whose the path's thread or turn is."""
 Weight = Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)]
 Cosine = Annotated[StrictFloat, Field(ge=-1, le=1, allow_inf_nan=False)]
 

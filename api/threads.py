@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from api.answers import MessagesAnswer, SummaryAnswer, ThreadsAnswer, WholeThreadAnswer
 from api.pages import Cursor, Limit, bad_cursor, from_cursor, to_cursor
-from api.schemas import Id, SummaryRequest
+from api.schemas import Id, SummaryRequest, UserId
 from api.state import OpenMemory
 from memory.errors import InvalidRequest
 from memory.scope import Scope, check_id
@@ -17,7 +17,6 @@ from memory.times import from_ms, to_ms
 from memory.window import format_messages
 
 router = APIRouter(tags=["threads"])
-UserId = Annotated[Id, Query()]
 
 
 @router.get(

@@ -6,13 +6,11 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from api.answers import EXAMPLE_TURN, LearnAnswer, RehearsalAnswer, TurnAnswer, UndoAnswer
-from api.schemas import Id, LearnRequest, UndoRequest
+from api.schemas import Id, LearnRequest, UndoRequest, UserId
 from api.state import OpenMemory
 from memory.errors import NotFound
 
 router = APIRouter(tags=["turns"])
-
-UserId = Annotated[Id, Query()]
 
 
 @router.get(

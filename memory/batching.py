@@ -1,6 +1,6 @@
 """Learning from several turns of a thread in one call: which turns wait for others, and which go together."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -47,8 +47,9 @@ class Batching:
         pending = await self.documents.updates.pending(message.user_id, limit=MOST_PENDING)
         found = [
             other
-            for other in _of_thread(pending, message.thread_id)
-            if other.message.position > message.position and other.update is not None and _may_wait(other.update)
+            for other in pending
+            if other.message.thread_id == message.thread_id and other.message.position > message.position
+            if other.update is not None and _may_wait(other.update)
         ]
         telling = [other for other in found if not is_trivial(other.message.content)]
         return telling[: self.config.learn_every - 1]
@@ -80,7 +81,3 @@ def _may_wait(update: Update) -> bool:
     step = update.steps.get("facts")
     is_fresh = step is not None and step.status == "pending" and step.tries == 0
     return is_fresh and not (update.planned or update.writes or update.learned or update.undo)
-
-
-def _of_thread(turns: Iterable[Turn], thread_id: str) -> list[Turn]:
-    return [turn for turn in turns if turn.message.thread_id == thread_id]

@@ -4,7 +4,6 @@ What a sweep removes it counts by reason, for the metrics, and says in a log eve
 the repair at the next start removes the points.
 """
 
-import asyncio
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,10 +12,11 @@ from datetime import datetime, timedelta
 from typing import Literal, get_args
 
 from memory.documents import Documents
-from memory.errors import IndexUnavailable, StoreUnavailable
+from memory.errors import IndexUnavailable
 from memory.fact import Fact
 from memory.mem_config import MemoryConfig
 from memory.scope import GLOBAL_USER, Scope
+from memory.sweep import Sweep
 from memory.times import Clock
 from memory.turn import Message, derived_id
 from memory.vector_index import VectorIndex
@@ -46,17 +46,18 @@ class Bounds:
     _saw_everyone: bool = field(init=False, default=False)
     _points: dict[str, set[str]] = field(init=False, default_factory=lambda: defaultdict[str, set[str]](set))
     _threads: set[Scope] = field(init=False, default_factory=set[Scope])
-    _keeper: "asyncio.Task[None] | None" = field(init=False, default=None)
+    _sweep: Sweep = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sweep = Sweep("bounds-sweep", self.sweep, seconds=self.config.sweep_seconds)
 
     def start(self) -> None:
         """Begin to sweep: at once, and again every `sweep_seconds`."""
-        self._keeper = asyncio.create_task(self._keep_sweeping(), name="bounds-sweep")
+        self._sweep.start()
 
     async def close(self) -> None:
         """End the sweeps."""
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.gather(self._keeper, return_exceptions=True)
+        await self._sweep.close()
 
     def touch(self, user_id: str) -> None:
         """Something of this user's was added: the next sweep counts."""
@@ -198,17 +199,6 @@ class Bounds:
             if count:
                 self.evicted[reason] += count
                 logger.info("evicted", extra={"action": "evicted", "reason": reason, "count": count})
-
-    async def _keep_sweeping(self) -> None:
-        while True:
-            try:
-                await self.sweep()
-            except StoreUnavailable:
-                logger.warning("bounds wait for the document store", extra={"action": "bounds_wait"})
-            except Exception:
-                # The keeper must outlive a sweep that breaks: the bounds hold for as long as the process runs.
-                logger.exception("a sweep broke", extra={"action": "bounds_broke"})
-            await asyncio.sleep(self.config.sweep_seconds)
 
 
 def _by_user(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -23,7 +23,7 @@ def fact_entry(fact: Fact) -> Entry:
     return Entry(
         id=fact.id,
         user_id=fact.user_id,
-        thread_id=fact.thread_id if fact.scope == "thread" else None,
+        thread_id=fact.home,
         turn_id=fact.turn_id,
         kind="fact",
         content=fact.statement,
@@ -85,7 +85,7 @@ async def _episode(documents: Documents, entry: Entry) -> Entry | Pending | None
     turn = await documents.conversations.turn(user_id=entry.user_id, turn_id=entry.turn_id or "")
     if turn is None or turn.reply is None or turn.update is None:
         return None
-    message = next((message for message in (turn.message, turn.reply) if message.id == entry.id), None)
+    message = next((message for message in turn.messages if message.id == entry.id), None)
     step = turn.update.steps.get("index")
     if message is None or step is None or step.status == "skipped":
         return None

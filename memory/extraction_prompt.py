@@ -75,9 +75,6 @@ def tool(schema: WantedKeys | None = None) -> dict[str, Any]:
     }
 
 
-TOOL = tool()
-
-
 def extraction_rules(rules: str | None, schema: WantedKeys | None, *, json_mode: bool = False) -> str:
     """The system message: the rules (`rules` in place of the built-in ones), and what no file replaces."""
     parts = [_RULES if rules is None else rules.rstrip()]

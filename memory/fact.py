@@ -87,6 +87,11 @@ class Fact:
         return self.statement if self.key is None else self.value
 
     @property
+    def home(self) -> str | None:
+        """The thread that it lives and dies with; None for what goes along everywhere."""
+        return self.thread_id if self.scope == "thread" else None
+
+    @property
     def is_guarded(self) -> bool:
         """Whether a person wrote or pinned it: no model may change it."""
         return self.pinned or self.source == "manual"

@@ -13,14 +13,8 @@ from memory.scope import Scope
 async def living_under(facts: Facts, key: str, scope: FactScope, home: Scope, *, at: datetime) -> list[Fact]:
     """The living facts under a key at one place: the user's own, a thread's, or the global ones."""
     found = await facts.living(home, at=at, limit=MOST_FACTS)
-    return [
-        fact
-        for fact in found
-        if fact.key == key
-        and fact.is_living(at)
-        and fact.scope == scope
-        and (scope != "thread" or fact.thread_id == home.thread_id)
-    ]
+    place = (key, scope, home.thread_id)
+    return [fact for fact in found if fact.is_living(at) and (fact.key, fact.scope, fact.home) == place]
 
 
 def is_rival(one: Fact, other: Fact) -> bool:
@@ -28,8 +22,7 @@ def is_rival(one: Fact, other: Fact) -> bool:
     return (
         one.id != other.id
         and one.key is not None
-        and (one.key, one.scope) == (other.key, other.scope)
-        and (one.scope != "thread" or one.thread_id == other.thread_id)
+        and (one.key, one.scope, one.home) == (other.key, other.scope, other.home)
         and (other.valid_to is None or one.valid_from < other.valid_to)
         and (one.valid_to is None or other.valid_from < one.valid_to)
     )
@@ -45,7 +38,7 @@ async def rivals_of(facts: Facts, fact: Fact, *, at: datetime) -> list[Fact]:
 
 def home_scope(fact: Fact) -> Scope:
     """Where the fact lives: its user, and its thread if it is the thread's own."""
-    return Scope(fact.user_id, fact.thread_id if fact.scope == "thread" else None)
+    return Scope(fact.user_id, fact.home)
 
 
 def superseded(

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from memory.documents import Facts
 from memory.errors import FactConflict
-from memory.fact import Ended, Fact
+from memory.fact import Fact
 from memory.fact_rivals import is_rival, superseded
 from memory.planned_write import PlannedWrite
 from memory.recall import MOST_FACTS
@@ -49,17 +49,11 @@ class FactWrites:
                 await revise(self.facts, user_id=fact.user_id, fact_id=fact.id, change=end)
 
     async def _end(self, message: Message, fact_id: str, write: PlannedWrite) -> None:
-        until = write.at if write.valid_from_ms is None else from_ms(write.valid_from_ms)
+        until = None if write.valid_from_ms is None else from_ms(write.valid_from_ms)
+        end = superseded(by="turn", at=write.at, until=until, turn_id=message.turn_id)
 
         def ended(fact: Fact) -> Fact | None:
-            if fact.is_guarded or not fact.is_open:
-                return None
-            last = until if fact.valid_to is None else min(until, fact.valid_to)
-            return fact.revised(
-                at=write.at,
-                valid_to=max(last, fact.valid_from),
-                ended=Ended("turn", write.at, message.turn_id, was_valid_to=fact.valid_to),
-            )
+            return None if fact.is_guarded else end(fact)
 
         await revise(self.facts, user_id=message.user_id, fact_id=fact_id, change=ended)
 

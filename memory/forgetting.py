@@ -5,7 +5,6 @@ the index and what turns keep of it; last it leaves the facts themselves. Cut of
 completes what is left. The messages of the conversation and its summary stay: they are not the fact's.
 """
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -173,10 +172,7 @@ class Forgetting:
     async def _settle(self, user_id: str) -> None:
         """Wait, within bounds, until what the user's turns are just learning is learned."""
         pending = await self.documents.updates.pending(user_id, limit=_PENDING)
-        deadline = asyncio.get_running_loop().time() + self.wait_seconds
-        for turn in pending:
-            left = max(0.0, deadline - asyncio.get_running_loop().time())
-            await self.updater.wait_ended(user_id=user_id, turn_id=turn.message.turn_id, seconds=left)
+        await self.updater.wait_all_ended(pending, seconds=self.wait_seconds)
 
     async def _holders(self, user_id: str) -> AsyncIterator[str]:
         """Whose turns may have recalled the fact: everyone's, if it is a global one."""

@@ -38,7 +38,7 @@ class IndexStep:
 
     async def run(self, turn: Turn, update: Update, save: Save) -> Update:
         """Embed and index; see `StepWork.run`."""
-        await self.add([turn.message] if turn.reply is None else [turn.message, turn.reply])
+        await self.add(turn.messages)
         return update
 
     async def resting(self, turns: Sequence[tuple[Turn, Update]]) -> Resting:
@@ -47,8 +47,7 @@ class IndexStep:
 
     async def take_back(self, turn: Turn) -> None:
         """The turn was deleted while it was indexed: its points go too."""
-        messages = [turn.message] if turn.reply is None else [turn.message, turn.reply]
-        await self.index.remove(user_id=turn.message.user_id, ids=[message.id for message in messages])
+        await self.index.remove(user_id=turn.message.user_id, ids=[message.id for message in turn.messages])
 
     async def add(self, messages: Sequence[Message]) -> None:
         """Embed and index these messages."""

@@ -212,8 +212,7 @@ def _extraction_files(config: MemoryConfig) -> tuple[str | None, WantedKeys | No
     """The extraction's own instructions and the keys that are wanted, where files give them."""
     from memory.providers.extraction_files import read_rules, read_schema
 
-    prompt_file, schema_file = config.extraction_prompt_file, config.extraction_schema_file
-    return (read_rules(prompt_file) if prompt_file else None, read_schema(schema_file) if schema_file else None)
+    return read_rules(config.extraction_prompt_file), read_schema(config.extraction_schema_file)
 
 
 def _open_documents(config: MemoryConfig) -> AbstractAsyncContextManager[Documents]:

@@ -9,10 +9,11 @@ from weakref import WeakValueDictionary
 
 from memory.documents import Documents
 from memory.embedder import Embedder
-from memory.errors import RecollectError, StoreUnavailable, is_outage
+from memory.errors import RecollectError, is_outage
 from memory.expected import fact_entry, summary_entry
 from memory.fact import Fact
 from memory.indexing import EMBED_BATCH, make_points
+from memory.sweep import Sweep
 from memory.thread_record import ThreadRecord
 from memory.update import backoff
 from memory.vector_index import Entry, VectorIndex
@@ -47,25 +48,24 @@ class OwedPoints:
         self._documents = documents
         self._index = index
         self._embedder = embedder
-        self._sweep_seconds = sweep_seconds
+        self._sweep = Sweep("points-sweep", self._see_to_owing, seconds=sweep_seconds)
+        self._seen: set[str] | None = None
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._poked = set[str]()
         self._attempts = set[asyncio.Task[None]]()
-        self._sweeping: asyncio.Task[None] | None = None
         self._closing = False
 
     def start(self) -> None:
         """Start the sweep, which finds what another process, or an earlier one, left."""
-        self._sweeping = asyncio.create_task(self._keep_sweeping(), name="points-sweep")
+        self._sweep.start()
 
     async def close(self) -> None:
         """Stop; what is owed stays written down."""
         self._closing = True
+        await self._sweep.close()
         tasks = [*self._workers.values(), *self._attempts]
-        if self._sweeping is not None:
-            tasks.append(self._sweeping)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -184,20 +184,15 @@ class OwedPoints:
         finally:
             del self._workers[user_id]
 
-    async def _keep_sweeping(self) -> None:
-        seen = set[str]()
-        is_first = True
-        while True:
-            try:
-                owing = set(await self.users())
-            except StoreUnavailable:
-                logger.warning("sweep found no document store", extra={"action": "sweep_failed"})
-            else:
-                # What is owed for the first time is in the hands of whoever wrote it, here or in another process.
-                for user_id in owing if is_first else owing & seen:
-                    self.notify(user_id)
-                seen, is_first = owing, False
-            await asyncio.sleep(self._sweep_seconds)
+    async def _see_to_owing(self) -> None:
+        """Notify of whoever was owed something at the last sweep too, at first of everyone.
+
+        What is owed for the first time is in the hands of whoever wrote it, here or in another process.
+        """
+        owing = set(await self.users())
+        for user_id in owing if self._seen is None else owing & self._seen:
+            self.notify(user_id)
+        self._seen = owing
 
 
 def _of_fact(fact: Fact) -> _Owed:

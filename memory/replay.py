@@ -1,6 +1,5 @@
 """Tries failed updates again: their failed steps become pending, with all their attempts before them."""
 
-import asyncio
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 
@@ -34,13 +33,8 @@ async def replay_failed(documents: Documents, updater: Updater, *, seconds: floa
     replayed = [turn for turn in failed if await _begin_again(documents, turn)]
     for user_id in dict.fromkeys(turn.message.user_id for turn in replayed):
         updater.notify(user_id)
-    deadline = asyncio.get_running_loop().time() + seconds
-    ends = Counter[str]()
-    for turn in replayed:
-        message = turn.message
-        left = max(0.0, deadline - asyncio.get_running_loop().time())
-        update = await updater.wait_ended(user_id=message.user_id, turn_id=message.turn_id, seconds=left)
-        ends[update.status if update is not None else "done"] += 1
+    updates = await updater.wait_all_ended(replayed, seconds=seconds)
+    ends = Counter(update.status if update is not None else "done" for update in updates)
     return Replayed(len(replayed), ends["done"] + ends["skipped"], ends["failed"], ends["pending"])
 
 

@@ -14,6 +14,7 @@ from memory.mem_config import MemoryConfig
 from memory.rolling_summary import RollingSummaries, begin_record
 from memory.scope import Scope
 from memory.summarizer import Summarizer
+from memory.sweep import Sweep
 from memory.text import check_text
 from memory.thread_record import ThreadOverview, ThreadRecord
 from memory.times import Clock
@@ -77,15 +78,20 @@ class ThreadBook:
     _finishing: dict[Scope, "asyncio.Task[None]"] = field(init=False, default_factory=dict[Scope, "asyncio.Task[None]"])
     _waiting: dict[Scope, Step] = field(init=False, default_factory=dict[Scope, Step])
     _undeleted: set[Scope] = field(init=False, default_factory=set[Scope])
-    _sweep: "asyncio.Task[None] | None" = field(init=False, default=None)
+    _has_seen_start: bool = field(init=False, default=False)
+    _sweep: Sweep = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sweep = Sweep("threads-sweep", self._keep_up, seconds=self.config.sweep_seconds)
 
     def start(self) -> None:
         """Begin to finish archives: at once, and again every `sweep_seconds`."""
-        self._sweep = asyncio.create_task(self._keep_up(), name="archives-sweep")
+        self._sweep.start()
 
     async def close(self) -> None:
         """End all background work; what archives owe is finished after the next start."""
-        tasks = [*self._finishing.values(), *([self._sweep] if self._sweep is not None else [])]
+        await self._sweep.close()
+        tasks = list(self._finishing.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -267,15 +273,10 @@ class ThreadBook:
             self._undeleted.discard(scope)
 
     async def _keep_up(self) -> None:
-        at_start = True
-        while True:
-            try:
-                await self.close_archives(at_start=at_start)
-                at_start = False
-                await self._delete_points()
-            except StoreUnavailable:
-                logger.warning("threads wait for a store", extra={"action": "threads_wait"})
-            await asyncio.sleep(self.config.sweep_seconds)
+        """Finish what archives owe, those of dead processes too the first time, and delete points that were left."""
+        await self.close_archives(at_start=not self._has_seen_start)
+        self._has_seen_start = True
+        await self._delete_points()
 
 
 def _no_such_thread() -> NotFound:

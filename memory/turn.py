@@ -101,6 +101,11 @@ class Turn:
     result: Mapping[str, Any] | None = None
     update: Update | None = None
 
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What is stored of the exchange, in its order: an unfinished turn has no reply."""
+        return (self.message,) if self.reply is None else (self.message, self.reply)
+
     def as_json(self) -> dict[str, Any]:
         """The turn as the HTTP contract shows it; an unfinished one says so and has no reply."""
         result = self.result or UNFINISHED_RESULT

@@ -8,15 +8,16 @@ shutdown.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
 from memory.documents import Documents
-from memory.errors import StoreUnavailable
+from memory.sweep import Sweep
 from memory.times import Clock
+from memory.turn import Turn
 from memory.update import StepName, Update
 from memory.user_work import LEASE, RETRY, StepWork, UserWork
 
@@ -53,20 +54,20 @@ class Updater:
         self.owner = uuid4().hex
         # One set for each kind of step: a kind whose model hangs must not use up the others'.
         self.slots: Mapping[StepName, asyncio.Semaphore] = {name: asyncio.Semaphore(concurrency) for name in steps}
-        self._sweep_seconds = sweep_seconds
+        self._sweeps = (
+            Sweep("updates-sweep", self._find_left, seconds=sweep_seconds),
+            Sweep("updates-renew", self._renew, seconds=RENEW_SECONDS),
+        )
         self._active: dict[str, _Active] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._resting: dict[str, UserWork] = {}
         self._waiters: dict[tuple[str, str], list[asyncio.Event]] = {}
-        self._keepers: list[asyncio.Task[None]] = []
         self._closing = False
 
     def start(self) -> None:
         """Start the sweep, which resumes what an earlier process left, and the renewal of claims."""
-        self._keepers = [
-            asyncio.create_task(self._sweep(), name="updates-sweep"),
-            asyncio.create_task(self._renew(), name="updates-renew"),
-        ]
+        for sweep in self._sweeps:
+            sweep.start()
 
     def notify(self, user_id: str) -> None:
         """A turn of this user was committed, or something of theirs came due: work on it at once."""
@@ -113,6 +114,16 @@ class Updater:
         """The turn's update once no step is pending but one that rests, or as it is after `seconds`; None if none."""
         return await self._wait(user_id, turn_id, seconds, lambda update: update.status != "pending")
 
+    async def wait_all_ended(self, turns: Sequence[Turn], *, seconds: float) -> list[Update | None]:
+        """What `wait_ended` says of each of these turns; all of them together get `seconds`."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        updates: list[Update | None] = []
+        for turn in turns:
+            left = max(0.0, deadline - asyncio.get_running_loop().time())
+            message = turn.message
+            updates.append(await self.wait_ended(user_id=message.user_id, turn_id=message.turn_id, seconds=left))
+        return updates
+
     async def _wait(
         self, user_id: str, turn_id: str, seconds: float, enough: Callable[[Update], bool]
     ) -> Update | None:
@@ -154,7 +165,8 @@ class Updater:
     async def drain(self, seconds: float) -> None:
         """Ask the work to end, wait up to `seconds`, then abort what is left; it is resumed at the next start."""
         self._closing = True
-        await _end(self._keepers)
+        for sweep in self._sweeps:
+            await sweep.close()
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -167,28 +179,18 @@ class Updater:
             logger.warning("updates left for the next start", extra={"action": "updates_aborted", "users": len(late)})
         await _end(late)
 
-    async def _sweep(self) -> None:
+    async def _find_left(self) -> None:
         """Find users whose work nobody in this process knows of: after a start, or when another process died."""
-        while True:
-            try:
-                for user_id in await self.documents.updates.pending_users(limit=SWEEP_USERS):
-                    if user_id not in self._active and user_id not in self._timers:
-                        self.notify(user_id)
-            except StoreUnavailable:
-                logger.warning("sweep found no document store", extra={"action": "sweep_failed"})
-            await asyncio.sleep(self._sweep_seconds)
+        for user_id in await self.documents.updates.pending_users(limit=SWEEP_USERS):
+            if user_id not in self._active and user_id not in self._timers:
+                self.notify(user_id)
 
     async def _renew(self) -> None:
-        while True:
-            await asyncio.sleep(RENEW_SECONDS)
-            for active in list(self._active.values()):
-                try:
-                    if not await active.work.renew():
-                        logger.warning("claim lost", extra={"action": "claim_lost"})
-                        active.task.cancel()
-                except StoreUnavailable:
-                    logger.warning("claim not renewed", extra={"action": "renew_failed"})
-                    break
+        """Renew the claims under which this process works, and end the work of those that were lost."""
+        for active in list(self._active.values()):
+            if not await active.work.renew():
+                logger.warning("claim lost", extra={"action": "claim_lost"})
+                active.task.cancel()
 
 
 async def _end(tasks: "Iterable[asyncio.Task[Any]]") -> None:

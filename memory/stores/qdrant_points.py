@@ -143,17 +143,19 @@ def _equals(field: str, value: str) -> models.FieldCondition:
 
 
 def _owned(scope: Scope) -> models.Filter:
+    return models.Filter(must=_within(scope))
+
+
+def _within(scope: Scope) -> list[models.Condition]:
     must: list[models.Condition] = [_equals(USER, scope.user_id)]
     if scope.thread_id is not None:
         must.append(_equals(THREAD, scope.thread_id))
-    return models.Filter(must=must)
+    return must
 
 
 def _searched(query: Query) -> models.Filter:
-    must: list[models.Condition] = [_equals(USER, query.scope.user_id)]
-    if query.scope.thread_id is not None:
-        must.append(_equals(THREAD, query.scope.thread_id))
-    must.append(models.FieldCondition(key=KIND, match=models.MatchAny(any=list(query.kinds))))
+    of_kind = models.FieldCondition(key=KIND, match=models.MatchAny(any=list(query.kinds)))
+    must: list[models.Condition] = [*_within(query.scope), of_kind]
     must_not: list[models.Condition] | None = None
     if query.exclude_turns:
         must_not = [models.FieldCondition(key=TURN, match=models.MatchAny(any=list(query.exclude_turns)))]

@@ -13,7 +13,7 @@ from memory.decision import Proposal
 from memory.errors import InvalidRequest, ModelTimeout, ModelUnavailable, UnreadableAnswer
 from memory.extraction import ModelExtractor
 from memory.extraction_answer import read_args, read_text
-from memory.extraction_prompt import FUNCTION, TOOL, extraction_messages
+from memory.extraction_prompt import FUNCTION, extraction_messages, tool
 from memory.extraction_schema import WantedKeys
 from memory.extractor import ExtractionRequest, Said
 from memory.fact import Fact
@@ -73,7 +73,7 @@ async def test_one_function_call_is_all_it_takes() -> None:
     extraction = await ModelExtractor([chat]).extract(REQUEST)
     assert (list(extraction.proposals), extraction.model, extraction.usage) == ([READ], "scripted", Usage(10, 2))
     (asked,) = chat.asked
-    assert (asked.tools, asked.tool_choice, asked.json_mode) == ([TOOL], FUNCTION, False)
+    assert (asked.tools, asked.tool_choice, asked.json_mode) == ([tool()], FUNCTION, False)
 
 
 async def test_a_text_that_is_json_serves_as_the_call() -> None:
@@ -250,7 +250,7 @@ def test_the_prompt_quotes_its_data_and_numbers_the_known_facts() -> None:
     assert 'Assistant\'s reply (context only): "Noted."' in data
     assert data.splitlines()[-1].startswith("User's message: ")
     assert "Paris\\" not in rules
-    assert len(rules) + len(json.dumps(TOOL)) < 700 * 4
+    assert len(rules) + len(json.dumps(tool())) < 700 * 4
 
 
 TOLERATED: list[tuple[dict[str, Any], Proposal]] = [

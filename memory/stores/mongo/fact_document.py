@@ -29,7 +29,7 @@ def from_fact(fact: Fact) -> Document:
         "tags": list(fact.tags),
         "ended": ended_to_json(fact.ended),
         "history": history_to_json(fact.history),
-        "home": (fact.thread_id or "") if fact.scope == "thread" else "",
+        "home": fact.home or "",
         "state": _state(fact),
         "until": fact.valid_to or _ENDLESS,
     }

@@ -26,7 +26,7 @@ def from_fact(fact: Fact) -> Row:
         None if fact.valid_to is None else to_ms(fact.valid_to),
         *(fact.scope, fact.thread_id, fact.turn_id, fact.source, json.dumps(fact.tags, ensure_ascii=False)),
         *(fact.importance, int(fact.pinned), fact.evidence, fact.replaces, fact.status, fact.proposes),
-        *(ended_to_json(fact.ended), fact.revision, int(fact.indexed), history_to_json(fact.history), home(fact)),
+        *(ended_to_json(fact.ended), fact.revision, int(fact.indexed), history_to_json(fact.history), fact.home or ""),
     )
 
 
@@ -62,8 +62,3 @@ def to_fact(row: Row) -> Fact:
         indexed=bool(indexed),
         history=history_from_json(history),
     )
-
-
-def home(fact: Fact) -> str:
-    """Where a fact lives: its thread for working memory, "" for what goes along everywhere."""
-    return (fact.thread_id or "") if fact.scope == "thread" else ""
