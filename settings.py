@@ -35,6 +35,9 @@ class Settings(BaseSettings):
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(), description="Further names the service is called by, separated by commas (Host and Origin checks)."
     )
+    max_upload_mb: int = Field(
+        20, ge=1, le=10_000, description="Most megabytes (1,000,000 bytes each) of one import's body."
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
 
     # Where memory is kept.
@@ -65,6 +68,13 @@ class Settings(BaseSettings):
     )
     embedding_dimensions: int | None = Field(None, ge=1, le=65_536, description="Length of its vectors.")
     embedding_model_path: Path | None = Field(None, description="Folder of a local model's files for `fastembed:NAME`.")
+    reranker: str | None = Field(
+        None,
+        description="Local model that judges a search's best hits again: `fastembed:NAME` (extra `local`).",
+    )
+    reranker_path: Path | None = Field(
+        None, description="Folder of its files; alone it means Xenova/ms-marco-MiniLM-L-6-v2."
+    )
     chat_timeout_seconds: Seconds = Field(_DEFAULT.chat_timeout_seconds, description="Longest wait for one answer.")
     embedding_timeout_seconds: Seconds = Field(
         _DEFAULT.embedding_timeout_seconds, description="Longest wait for one embedding call."

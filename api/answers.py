@@ -20,6 +20,19 @@ class HitAnswer(BaseModel):
     thread_id: str | None
     turn_id: str | None
     message_id: str | None
+    excerpt: bool | None = Field(None, description="Only where true: the content is a longer text's best passages.")
+
+
+class TracedAnswer(BaseModel):
+    """One candidate's way through a recall: its score of every stage, the stage where it ended, and why.
+
+    `selected`, `neighbour`, `session`, `recent` and `period` are among the hits; the other stages left it out.
+    """
+
+    id: str
+    scores: dict[str, float]
+    stage: Literal["selected", "neighbour", "session", "recent", "period", "gone", "threshold", "rank", "mmr", "budget"]
+    reason: str | None
 
 
 class ChangeAnswer(BaseModel):
@@ -80,6 +93,9 @@ class MemoryAnswer(BaseModel):
     hits: list[HitAnswer]
     degraded: list[str]
     update: UpdateAnswer
+    trace: list[TracedAnswer] | None = Field(
+        None, description="Only of a stored turn: how its best 20 candidates were scored and chosen."
+    )
 
 
 class UsageAnswer(BaseModel):
@@ -169,6 +185,7 @@ class SearchAnswer(BaseModel):
 
     hits: list[HitAnswer]
     took_ms: float
+    trace: list[TracedAnswer] | None = Field(None, description="Only with `explain`.")
 
 
 class FactAnswer(BaseModel):

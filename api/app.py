@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import admin, agent, errors, facts, health, metrics, openapi, search, threads, turns
+from api import admin, agent, errors, facts, health, imports, metrics, openapi, search, threads, turns
 from api.guard import BodyLimit, HostGuard
 from api.version import VERSION
 from graph.resources import Services, SharedServices, shared
@@ -21,6 +21,7 @@ ROUTERS = (
     facts.router,
     health.router,
     search.router,
+    imports.router,
     metrics.router,
     admin.router,
 )
@@ -50,6 +51,9 @@ def create_app(
         chosen = settings or current_settings()
         return [chosen.host, *chosen.allowed_hosts]
 
+    def most_uploaded() -> int:
+        return (settings or current_settings()).max_upload_mb * 1_000_000
+
     app = FastAPI(
         title="Recollect",
         redirect_slashes=False,
@@ -62,7 +66,7 @@ def create_app(
     for router in ROUTERS:
         app.include_router(router)
     openapi.install(app)
-    app.add_middleware(BodyLimit, paths=guarded)
+    app.add_middleware(BodyLimit, paths=guarded, most_uploaded=most_uploaded)
     app.add_middleware(HostGuard, names=names, paths=guarded)
     if visitor is not None:
         app.add_middleware(HostGuard, names=lambda: [*names(), visitor], paths=("/",))

@@ -88,6 +88,26 @@ def learn(
     raise typer.Exit(learn_failed(config))
 
 
+@app.command(name="import")
+def import_(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A file of JSON Lines, a folder of session_*.json or of Markdown entries, mongodb://…/database, or a "
+            "Qdrant server's URL."
+        ),
+    ],
+    user: Annotated[str | None, typer.Option(help="Whose it is where the source does not say.")] = None,
+    learn: Annotated[bool, typer.Option("--learn", help="Learn from the turns too.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Import conversations, through the service or without it; exit code 1 where lines failed."""
+    config = _quiet_config(data_dir)
+    from api.commands.imports import import_source
+
+    raise typer.Exit(import_source(config, source, user_id=user, learn=learn))
+
+
 def _quiet_config(data_dir: Path | None) -> MemoryConfig:
     """The configuration of a command that ends by itself: of its log, only warnings and errors are shown."""
     settings = load_settings(data_dir=data_dir)

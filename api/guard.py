@@ -8,8 +8,11 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import plain_error
+from memory.errors import TooLarge
 
 MOST_BODY_BYTES = 1_000_000
+UPLOADS = frozenset({"/api/import"})
+"""Paths whose bodies are streamed to their routes."""
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -56,22 +59,29 @@ def host_name(url: str) -> str | None:
 class BodyLimit:
     """Refuses bodies over 1,000,000 bytes with 413 too_large, those sent in chunks without a length too.
 
-    Only for paths that begin with one of `paths`.
+    Bodies of `UPLOADS` may have `most_uploaded` bytes (asked for at each request) and pass as they come: what was taken
+    of one that turns out too large stays. Only for paths that begin with one of `paths`.
     """
 
-    def __init__(self, app: ASGIApp, *, paths: tuple[str, ...]) -> None:
+    def __init__(self, app: ASGIApp, *, paths: tuple[str, ...], most_uploaded: Callable[[], int]) -> None:
         self.app = app
         self.paths = paths
+        self.most_uploaded = most_uploaded
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the whole body, which is small, and hand it on."""
+        """Read the whole body, which is small, and hand it on; an upload's is handed on in pieces."""
         bodiless = scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}
         if bodiless or not scope["path"].startswith(self.paths):
             return await self.app(scope, receive, send)
-        body = await _read(Headers(scope=scope).get("content-length"), receive)
+        is_upload = scope["path"] in UPLOADS
+        most = self.most_uploaded() if is_upload else MOST_BODY_BYTES
+        if _is_told_too_large(Headers(scope=scope).get("content-length"), most):
+            return await plain_error(413, "too_large", _sentence(most))(scope, receive, send)
+        if is_upload:
+            return await self.app(scope, _counted(receive, most), send)
+        body = await _read(receive, most)
         if body is None:
-            refusal = plain_error(413, "too_large", f"The body is over {MOST_BODY_BYTES:,} bytes; send less.")
-            return await refusal(scope, receive, send)
+            return await plain_error(413, "too_large", _sentence(most))(scope, receive, send)
         sent = False
 
         async def replay() -> Message:
@@ -84,16 +94,40 @@ class BodyLimit:
         return await self.app(scope, replay, send)
 
 
-async def _read(length: str | None, receive: Receive) -> bytes | None:
+def _is_told_too_large(length: str | None, most: int) -> bool:
+    return length is not None and length.isdigit() and int(length) > most
+
+
+def _sentence(most: int) -> str:
+    return f"The body is over {most:,} bytes; send less."
+
+
+def _counted(receive: Receive, most: int) -> Receive:
+    """`receive` that raises TooLarge once more than `most` bytes have come."""
+    size = 0
+
+    async def counting() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > most:
+            raise TooLarge(
+                f"The body is over {most:,} bytes (MAX_UPLOAD_MB); send it in parts. What came first may be stored; it "
+                "is known when it comes again."
+            )
+        return message
+
+    return counting
+
+
+async def _read(receive: Receive, most: int) -> bytes | None:
     """The body, or None where it is over the limit. A client that leaves amid it has sent what it has sent."""
-    if length is not None and length.isdigit() and int(length) > MOST_BODY_BYTES:
-        return None
     parts, size, more = list[bytes](), 0, True
     while more:
         message = await receive()
         part: bytes = message.get("body", b"")
         size += len(part)
-        if size > MOST_BODY_BYTES:
+        if size > most:
             return None
         parts.append(part)
         more = message["type"] == "http.request" and message.get("more_body", False)

@@ -1,6 +1,7 @@
 """What requests may say. They are read strictly: unknown fields and other types are refused."""
 
 import math
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, cast
 
@@ -18,7 +19,9 @@ from pydantic import (
 )
 
 from memory.fact_edit import FactEdit
+from memory.recall_options import RecallOptions
 from memory.scope import ID_PATTERN
+from memory.temporal import read_timezone
 from memory.text import MOST_MESSAGE_CHARACTERS, text_problem
 from memory.times import from_ms, to_ms
 
@@ -88,6 +91,22 @@ def read_time(value: Any) -> datetime:
 Time = Annotated[datetime, BeforeValidator(read_time)]
 
 
+def check_timezone(name: str) -> str:
+    """The name of a time zone that is known here."""
+    try:
+        read_timezone(name)
+    except ValueError:
+        raise ValueError("must be an IANA time zone such as Europe/Berlin") from None
+    return name
+
+
+Timezone = Annotated[str, Field(strict=True, max_length=64), AfterValidator(check_timezone)]
+TimeField = Literal["boost", "filter", "ignore"]
+TIMEZONE = "Where the user's days begin, such as Europe/Berlin; null: UTC."
+TIME = "What a time named in the text does: `boost` what was said then, `filter` the rest out, or `ignore` it."
+FALLBACK_RECENT = "Where nothing is relevant: the newest few messages."
+
+
 class MemoryOptions(BaseModel):
     """How this turn uses memory. What is left out, or null, takes the configured default."""
 
@@ -100,6 +119,9 @@ class MemoryOptions(BaseModel):
     score_threshold: Cosine | None = Field(None, description="Least cosine similarity of a hit.")
     recency_weight: Weight | None = Field(None, description="Share of recency in a hit's score.")
     mmr_lambda: Weight | None = Field(None, description="MMR's trade-off: 1 relevance alone, 0 variety alone.")
+    timezone: Timezone | None = Field(None, description=TIMEZONE)
+    time: TimeField | None = Field(None, description=TIME)
+    fallback_recent: StrictBool = Field(False, description=FALLBACK_RECENT)
 
 
 class AgentRequest(BaseModel):
@@ -209,6 +231,28 @@ class SearchRequest(BaseModel):
     score_threshold: Cosine | None = Field(None, description="Least cosine similarity of a hit.")
     recency_weight: Weight | None = Field(None, description="Share of recency in a hit's score.")
     mmr_lambda: Weight | None = Field(None, description="MMR's trade-off: 1 relevance alone, 0 variety alone.")
-    kinds: list[Literal["episode", "fact", "summary"]] | None = Field(
-        None, max_length=3, description="What to look for; null: all."
+    token_budget: Annotated[StrictInt, Field(ge=1, le=100_000)] | None = Field(
+        None, description="Pack the hits, long ones as excerpts, and the neighbours they need into so many tokens."
     )
+    kinds: list[Literal["episode", "fact", "summary", "document"]] | None = Field(
+        None, max_length=4, description="What to look for; null: all."
+    )
+    tags: (
+        Annotated[list[Annotated[str, Field(strict=True, min_length=1, max_length=64)]], Field(max_length=10)] | None
+    ) = Field(None, description="Only facts with one of these tags.")
+    now: Time | None = Field(None, description="What `yesterday` and recency are reckoned from; null: now.")
+    timezone: Timezone | None = Field(None, description=TIMEZONE)
+    time: TimeField | None = Field(None, description=TIME)
+    expand: Literal["thread"] | None = Field(None, description="`thread`: each hit with its whole session.")
+    fallback_recent: StrictBool = Field(False, description=FALLBACK_RECENT)
+    explain: StrictBool = Field(
+        False, description="Add `trace`: how each candidate was scored, and where it was left out."
+    )
+
+    def options(self) -> RecallOptions:
+        """The recall's options; what is null keeps its default."""
+        said = self.model_dump(include={item.name for item in fields(RecallOptions)}, exclude_none=True)
+        for name in ("kinds", "tags"):
+            if name in said:
+                said[name] = tuple(dict.fromkeys(said[name]))
+        return RecallOptions(**said)

@@ -1,6 +1,6 @@
 """`/api/turns/{turn_id}`: what a turn recalled and taught, undoing it, and learning from it again."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
@@ -25,8 +25,7 @@ async def get_turn(turn_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResp
     turn = await memory.turn(user_id=user_id, turn_id=turn_id)
     if turn is None:
         raise NotFound("There is no such turn of this user.")
-    shown: dict[str, Any] = turn.as_json()
-    return JSONResponse(shown)
+    return JSONResponse(turn.explained_json())
 
 
 @router.post(

@@ -14,7 +14,7 @@ from memory.indexing import IndexStep
 from memory.mem_config import MemoryConfig
 from memory.memory import Memory
 from memory.opening import open_memory
-from memory.recall import RecallOptions
+from memory.recall_options import RecallOptions
 from memory.scope import Scope
 from memory.turn import Message
 from memory.update import Step, Update
@@ -44,7 +44,7 @@ class Reads:
 
 async def seed(memory: Memory, *, have: int, messages: int) -> None:
     """Grow from `have` messages of all users to `messages`, two a turn; the first are the reader's own."""
-    step = IndexStep(memory.index, memory.embedder)
+    step = IndexStep(memory.index, memory.embedder, memory.documents.timeline)
     for start in range(have // 2, messages // 2, _AT_ONCE):
         turns = range(start, min(start + _AT_ONCE, messages // 2))
         stored = await asyncio.gather(*(_store(memory, number) for number in turns))
@@ -74,7 +74,7 @@ async def reads(memory: Memory, *, messages: int, times: int) -> Reads:
         return await memory.recall.window(READER, options)
 
     async def search(number: int) -> Sequence[object]:
-        return await memory.recall.search(READER, telling(number), options)
+        return (await memory.recall.search(READER, telling(number), options)).hits
 
     return Reads(messages, await _median_ms(window, times), await _median_ms(search, times))
 

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from graph.context import Context, Listener, listener_of, services_of
 from graph.custom_agent import call_custom
 from graph.memory_nodes import recalled_json
-from graph.prompts import chat_messages, memory_block
+from graph.prompts import by_passages, chat_messages, memory_block
 from graph.resources import Services
 from graph.state import Json, State
 from memory.chat_model import ChatReply, ChatRequest, KnownMemory
@@ -55,7 +55,7 @@ async def _built_in(state: State, services: Services, listener: Listener) -> Jso
         facts=state["facts"],
         notes=state["notes"],
         summary=state["summary"],
-        hits=state["hits"],
+        hits=by_passages(state["hits"], state["message"], recall_tokens=memory.config.recall_tokens),
         config=memory.config,
         today=memory.clock().date(),
     )

@@ -15,13 +15,15 @@ from graph.tools import TOOL_SPECS, as_proposal
 from graph.turn_input import accepted_message, message_of, options_of, scope_of, turn_id_of
 from memory.errors import StoreUnavailable
 from memory.memory import Memory
-from memory.recall import RecallOptions
+from memory.recall_options import RecallOptions
 from memory.thread_record import ThreadRecord
 from memory.turn import Message, Turn
 from memory.update import Update, not_owed
 
 logger = logging.getLogger(__name__)
 
+MOST_TRACED = 20
+"""How many candidates' ways are kept with a turn, the hits' first."""
 NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 
 
@@ -58,12 +60,14 @@ async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
 
     async def fetch() -> Json:
         if not options.enabled:
-            return {"hits": []}
+            return empty
         before = accepted.position if accepted else None
-        hits = await services.memory.recall.search(scope, state["message"], options, before=before)
-        return {"hits": [hit.as_json() for hit in hits]}
+        recalled = await services.memory.recall.search(scope, state["message"], options, before=before)
+        hits = [hit.as_json() for hit in recalled.hits]
+        return {"hits": hits, "trace": recalled.trace_json(limit=MOST_TRACED)}
 
-    return await _fetch("search_memories", services, fetch, {"hits": []})
+    empty: Json = {"hits": [], "trace": []}
+    return await _fetch("search_memories", services, fetch, empty)
 
 
 async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
@@ -99,6 +103,7 @@ async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
         "memory": recalled_json(state),
         "usage": state["usage"],
         "timings_ms": timings,
+        "trace": state["trace"],
     }
     turn = await memory.commit(
         message,
@@ -135,7 +140,7 @@ def _owed(state: State, memory: Memory, message: Message) -> Update:
 def recalled_json(state: State) -> Json:
     """What was recalled, as the reply's `memory` shows it. `window` counts turns."""
     return {
-        "window": len(state["window"]) // 2,
+        "window": len({message["turn_id"] for message in state["window"]}),
         "facts": state["facts"],
         "summary": state["summary"],
         "hits": state["hits"],

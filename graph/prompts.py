@@ -13,6 +13,8 @@ from datetime import date
 
 from graph.state import Json
 from memory.mem_config import MemoryConfig
+from memory.packing import LONG_SHARE, excerpt
+from memory.query import prepare
 from memory.tokens import CHARACTERS_PER_TOKEN, estimate_tokens, fit_first
 
 BLOCK_RULE = (
@@ -69,6 +71,18 @@ def memory_block(
     if recalled:
         parts += [f"Today is {today.isoformat()}.", "Earlier messages that may matter now:", *recalled]
     return "\n".join([*parts, "</memory>"]) if len(parts) > 2 else ""
+
+
+def by_passages(hits: Sequence[Json], message: str, *, recall_tokens: int) -> list[Json]:
+    """The hits, each long one cut to the passages that have most of the message's words, so that others have room too.
+
+    Long is what costs more than its share (`LONG_SHARE`) of `recall_tokens`.
+    """
+    most = int(recall_tokens * LONG_SHARE) * CHARACTERS_PER_TOKEN
+    if all(len(hit["content"]) <= most for hit in hits):
+        return list(hits)
+    relevance = prepare(message).relevance
+    return [{**hit, "content": excerpt(hit["content"], most, relevance=relevance)} for hit in hits]
 
 
 def _fitting(lines: Sequence[str], budget: int) -> list[str]:

@@ -36,11 +36,11 @@ class State(TurnInput):
     """A turn on its way through the graph.
 
     `committed` is the id of the last turn that was saved, `accepted` the message as `load_window` stored it (None where
-    it was stored before the run began), `started` a `perf_counter` reading. `window` holds messages,
-    oldest first, and begins at position `window_from`; `hits` are HITs; `notes` are free-text facts; `thread` says how
-    far the thread's summary and archive reach. `tools` are the tools offered in this round (OpenAI's
-    form), `tool_calls` those called (`{"id", "name", "args"}`), `tool_results` what they answered (`{"id", "name",
-    "content"}`), `exchange` the rounds so far as chat messages, `proposals` what `remember_fact` was told.
+    it was stored before the run began), `started` a `perf_counter` reading. `window` holds messages, oldest first, and
+    begins at position `window_from`; `hits` are HITs, `trace` says how they came to be; `notes` are pinned free-text
+    facts; `thread` says how far the thread's summary and archive reach. `tools` are the tools offered in this round
+    (OpenAI's form), `tool_calls` those called (`{"id", "name", "args"}`), `tool_results` what they answered (`{"id",
+    "name", "content"}`), `exchange` the rounds so far as chat messages, `proposals` what `remember_fact` was told.
     """
 
     committed: str
@@ -49,6 +49,7 @@ class State(TurnInput):
     window: list[Json]
     window_from: int
     hits: list[Json]
+    trace: list[Json]
     facts: dict[str, str]
     notes: list[str]
     summary: str | None

@@ -9,9 +9,11 @@ from langgraph.runtime import Runtime
 
 from graph.context import Context, services_of
 from graph.state import Json, State
+from graph.turn_input import options_of
 from memory.decision import Proposal
 from memory.errors import RecollectError
-from memory.recall import Recall, RecallOptions
+from memory.recall import Recall
+from memory.recall_options import RecallOptions
 from memory.scope import Scope
 
 logger = logging.getLogger(__name__)
@@ -59,13 +61,8 @@ TOOL_SPECS: tuple[Json, ...] = (
 async def tools(state: State, runtime: Runtime[Context]) -> Json:
     """Answer the agent's tool calls. After the last round that is allowed, no tools are offered any more."""
     services = await services_of(runtime)
-    config = services.memory.config
-    options = RecallOptions(
-        scope=(state.get("memory") or {}).get("scope") or "thread",
-        window=0,
-        top_k=FOUND,
-        score_threshold=config.score_threshold,
-    )
+    asked = options_of(state, services.memory.config)
+    options = RecallOptions(scope=asked.scope, timezone=asked.timezone, window=0, top_k=FOUND)
     results, proposals = list[Json](), list(state["proposals"])
     for place, call in enumerate(state["tool_calls"]):
         arguments: Mapping[str, Any] = call.get("args") or {}
@@ -97,7 +94,7 @@ async def _search(recall: Recall, scope: Scope, options: RecallOptions, argument
     if not query.strip():
         return "Not done: query is empty."
     try:
-        hits = await recall.search(scope, query, options)
+        hits = (await recall.search(scope, query, options)).hits
     except RecollectError as error:
         logger.warning("tool search failed", extra={"action": "tool_failed", "error": type(error).__name__})
         return "Memory cannot be searched at the moment."

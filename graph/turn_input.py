@@ -9,7 +9,7 @@ from uuid import uuid4
 from graph.state import Json, State
 from memory.errors import InvalidRequest, Problem
 from memory.mem_config import MemoryConfig
-from memory.recall import RecallOptions
+from memory.recall_options import RecallOptions
 from memory.scope import Scope
 from memory.turn import Message
 
@@ -31,7 +31,7 @@ def options_of(state: State, config: MemoryConfig) -> RecallOptions:
     if unknown:
         problems = [Problem(f"memory.{name}", "is not a known field") for name in unknown]
         raise InvalidRequest("The request is not valid: see memory.", problems=problems)
-    defaults: Json = {"window": config.window, "top_k": config.top_k, "score_threshold": config.score_threshold}
+    defaults: Json = {"window": config.window, "top_k": config.top_k}
     return RecallOptions(**{**defaults, **said})
 
 

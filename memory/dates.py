@@ -1,7 +1,7 @@
 """Dates as people and models write them: a year, a month, a day or an instant. Pure; all times are UTC."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -27,13 +27,14 @@ _FORMS = tuple(
         r"(?P<instant>\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)",
         rf"{_YEAR}[-/](?P<number>\d{{1,2}})[-/]{_DAY}",
         rf"{_DAY}\.\s?(?P<number>\d{{1,2}})\.\s?{_YEAR}",
-        rf"(?:the |den |dem )?{_DAY}(?:st|nd|rd|th|\.)? (?:of )?{_MONTH}(?:,? {_YEAR})?",
-        rf"{_MONTH} (?:the )?{_DAY}(?:st|nd|rd|th)?(?!\d)(?:,? {_YEAR})?",
+        rf"(?:the |den |dem )?{_DAY}(?:st|nd|rd|th|\.)? (?:of )?{_MONTH}(?:(?:,? |,){_YEAR})?",
+        rf"{_MONTH} (?:the )?{_DAY}(?:st|nd|rd|th)?(?!\d)(?:(?:,? |,){_YEAR})?",
         rf"{_MONTH}(?:,? (?:of )?{_YEAR})?",
         rf"{_YEAR}[-/](?P<number>\d{{1,2}})",
         _YEAR,
     )
 )
+_STARTS = re.compile(rf"(?<![\w.,:/$\u20ac\u00a3#-])\d|(?<!\w){_MONTH}", re.IGNORECASE)
 _ENDS = re.compile(
     r"(?!\w|[-/:.,]\d|\s*[\u20ac$\u00a3%]|['\u2019]s\b"
     r"| (?:euros?|dollars?|pounds?|steps|calories|people|users|k[mg]|miles)\b)"
@@ -66,9 +67,13 @@ _TIME_WORDS = words(
     "декабре понедельник вторник среду четверг пятницу субботу воскресенье сегодня вчера завтра сейчас теперь до "
     "следующий следующем прошлый прошлом день дня дней неделя неделю недели месяц месяца месяцев год года году лет "
     "час часов утром вечером ночью весной летом осенью зимой"
-)
+) | {
+    f"{day}{part}"
+    for day in words("montag dienstag mittwoch donnerstag freitag samstag sonntag")
+    for part in words("morgen vormittag mittag nachmittag abend nacht")
+}
 _NUMBER = re.compile(r"\d{1,9}")
-_MAY = re.compile(r"\bMay\b|\b(?:in|until|till|since|from|by|of|next|last|this|early|late|mid)[ -]may\b")
+_MAY = re.compile(r"\bMay\b|(?i:\b(?:in|until|till|since|from|by|of|next|last|this|early|late|mid)[ -]may\b)")
 _SIGNS_OF_TIME = re.compile("[年月日号週周天昨今明曜時点點]")
 
 
@@ -113,6 +118,8 @@ class Dated:
         return next((period for period in found if period is not None and fits(period)), None)
 
     def _in(self, year: int) -> Period | None:
+        if year > _LAST_YEAR:
+            return None
         try:
             begin = datetime(year, self.month or 1, self.day or 1, tzinfo=UTC)
         except ValueError:
@@ -122,6 +129,11 @@ class Dated:
         if self.month in {None, 12}:
             return Period(begin, datetime(year + 1, 1, 1, tzinfo=UTC))
         return Period(begin, begin.replace(month=begin.month + 1))
+
+
+def date_starts(text: str) -> Iterator[int]:
+    """Where in `text` a date may begin: at a month's name, or at a digit."""
+    return (found.start() for found in _STARTS.finditer(text))
 
 
 def read_date(text: str) -> tuple[Dated, str] | None:
@@ -140,6 +152,8 @@ def _dated(parts: Mapping[str, str | None]) -> Dated | None:
     if parts.get("instant"):
         return _instant(parts["instant"] or "")
     name, number = parts.get("month"), parts.get("number")
+    if name and name.lower() not in _MONTHS:
+        return None  # a letter that only counts as the same: "Augu\u017ft"
     month = _MONTHS[name.lower()] if name else int(number) if number else None
     year, day = parts.get("year"), parts.get("day")
     dated = Dated(int(year) if year else None, month, int(day) if day else None)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from memory.dates import Period
 from memory.decision import FactScope
 from memory.fact import Fact, FactStatus
 from memory.scope import Scope
@@ -111,6 +112,53 @@ class Conversations(Protocol):
 
     async def delete(self, scope: Scope) -> int:
         """Delete the thread's messages (or all of the user's) and say how many there were."""
+        ...
+
+
+class Timeline(Protocol):
+    """Messages by time and by place. Only those that search may find: said, and their turn's index step is done."""
+
+    async def names(self, user_id: str, *, limit: int) -> list[str]:
+        """The speakers' names in the user's messages, each once, ascending; looks at no message without one."""
+        ...
+
+    async def during(self, scope: Scope, period: Period, *, limit: int) -> list[Message]:
+        """Messages of the thread (or the user) created within the period, oldest first."""
+        ...
+
+    async def latest(self, scope: Scope, *, limit: int) -> list[Message]:
+        """The newest messages of the thread (or the user) by their time, newest first."""
+        ...
+
+    async def preceding(self, messages: Sequence[Message], *, count: int) -> dict[str, list[str]]:
+        """For each of these (at most 500, of any users), by its id: the texts of up to `count` before it in its thread.
+
+        The nearest comes first. One that is the first of its thread may be left out.
+        """
+        ...
+
+    async def around(self, scope: Scope, position: int, *, before: int, after: int) -> list[Message]:
+        """Up to `before` messages of the thread below this position and `after` above it, oldest first."""
+        ...
+
+
+class Imports(Protocol):
+    """Turns of the past, as an importer brings them: many at a time, at the times they have."""
+
+    async def known(self, user_id: str, imported_ids: Sequence[str]) -> dict[str, Message]:
+        """Those of these ids (at most 500) under which a message of a finished turn is stored, with that message."""
+        ...
+
+    async def insert(self, turns: Sequence[Turn]) -> int:
+        """Store these finished turns (at most 500, of one user) behind their threads' newest, in this order.
+
+        The store assigns positions and keeps `created_at`. A turn that is there already stays as it is; one of which a
+        kill left only the user's message is finished. Says how many turns are new. All or, after a kill, some of them.
+        """
+        ...
+
+    async def settle(self, user_id: str, turn_ids: Sequence[str], *, owed: Update, done: Update) -> int:
+        """Record `done` for those of these turns (at most 500) whose update still is `owed`; say how many."""
         ...
 
 
@@ -254,6 +302,10 @@ class Facts(Protocol):
         """How many open facts (`Fact.is_open`) the thread has; without a thread, the user in all scopes."""
         ...
 
+    async def has_notes(self, scope: Scope) -> bool:
+        """Whether the user has an open fact without a key, in any scope."""
+        ...
+
     async def weakest(self, scope: Scope, *, limit: int) -> list[Fact]:
         """The open unpinned facts of `count_open`'s scope, least important first, then oldest `confirmed_at` first."""
         ...
@@ -334,6 +386,16 @@ class Documents(Protocol):
     @property
     def conversations(self) -> Conversations:
         """Messages and turns."""
+        ...
+
+    @property
+    def timeline(self) -> Timeline:
+        """Messages by time and by place."""
+        ...
+
+    @property
+    def imports(self) -> Imports:
+        """Turns that come in bulk."""
         ...
 
     @property

@@ -15,6 +15,11 @@ class Embedder(Protocol):
         """The model's name, part of the collection's fingerprint."""
         ...
 
+    @property
+    def knows_meaning(self) -> bool:
+        """Whether texts of like meaning come close though they share no words; recall weighs its channels by it."""
+        ...
+
     async def dimension(self) -> int:
         """The vectors' length. Asks the model once where no setting or table says it."""
         ...

@@ -73,7 +73,7 @@ class Nomination:
         """The nearest points: so many that none which is alike enough is left out."""
         limit = _FIRST_LIMIT
         while True:
-            found = await self.index.search(Query(scope=scope, dense=vector, limit=limit, kinds=("fact",)))
+            found = await self.index.search(Query(scope, vector, limit=limit, kinds=("fact",)))
             if len(found) < limit or found[-1].similarity < self.similarity:
                 return found
             limit *= 2

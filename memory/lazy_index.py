@@ -54,6 +54,10 @@ class LazyIndex:
         """See VectorIndex."""
         return await (await self._open()).search(query)
 
+    async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
+        """See VectorIndex."""
+        return await (await self._open()).rank(queries)
+
     async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
         """See VectorIndex."""
         return await (await self._open()).fingerprints(ids)

@@ -16,11 +16,12 @@ from memory.decision import FactScope
 from memory.documents import FactFilter
 from memory.fact import FactStatus
 from memory.fact_edit import FactEdit
+from memory.hit import Hit
 from memory.mem_config import MemoryConfig
 from memory.memory import Memory
 from memory.mock_agent import MockMemoryAgent
 from memory.open_memories import OpenMemories
-from memory.recall import Hit, RecallOptions
+from memory.recall_options import RecallOptions
 from memory.scope import Scope
 from memory.text import check_text
 from memory.turn import UNFINISHED_RESULT, Message
@@ -74,7 +75,7 @@ class MemoryAgent:
     async def fetch_long_term(
         self, query: str, k: int = 5, *, scope: Literal["thread", "user"] = "thread", beyond_window: bool = False
     ) -> list[Document]:
-        """The `k` (0-50) messages nearest in meaning to `query`, best first, of the thread or of all of the user's.
+        """The `k` (0-50) messages that `query` calls for, best first, of the thread or of all of the user's.
 
         A document's metadata is the hit: `score`, `similarity` in [-1, 1], `role`, `turn_id`, `created_at`, … With
         `beyond_window`, messages that `fetch_short_term` shows are left out.
@@ -84,9 +85,9 @@ class MemoryAgent:
             scope=scope,
             window=memory.config.window if beyond_window else 0,
             top_k=k,
-            score_threshold=memory.config.score_threshold,
+            kinds=("episode",),
         )
-        return [_document(hit) for hit in await memory.recall.search(self._scope, query, options)]
+        return [_document(hit) for hit in (await memory.recall.search(self._scope, query, options)).hits]
 
     async def get_user_facts(self) -> dict[str, str]:
         """The user-fact dict: key to value of what is known."""

@@ -33,6 +33,8 @@ class MemoryConfig:
     embedding_model: str | None = None
     embedding_dimensions: int | None = None
     embedding_model_path: Path | None = None
+    reranker: str | None = None
+    reranker_path: Path | None = None
     chat_timeout_seconds: float = 60.0
     embedding_timeout_seconds: float = 20.0
 

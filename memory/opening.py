@@ -16,6 +16,7 @@ from memory.errors import ConfigurationError, RecollectError
 from memory.extraction_schema import WantedKeys
 from memory.extractor import Extractor
 from memory.fact_book import FactBook
+from memory.finding import Finding
 from memory.indexing import IndexStep, repair
 from memory.known_facts import Nomination
 from memory.lazy_index import LazyIndex
@@ -23,9 +24,10 @@ from memory.learning import FactsStep
 from memory.mem_config import MemoryConfig
 from memory.memory import Memory
 from memory.owed_points import OwedPoints
-from memory.providers.catalog import open_chat_model, open_embedder, open_extraction_chats
+from memory.providers.catalog import open_chat_model, open_embedder, open_extraction_chats, open_reranker
 from memory.providers.endpoint import endpoint
 from memory.providers.probe import check_models
+from memory.query_cache import CachedEmbedder
 from memory.recall import Recall
 from memory.reconciliation import Review
 from memory.summaries import SummaryStep
@@ -90,6 +92,7 @@ async def open_memory(
         await check_models(config)
         chat = await stack.enter_async_context(open_chat_model(config))
         models = await _open_models(stack, config)
+        reranker = await stack.enter_async_context(open_reranker(config))
         stores = await _enter_stores(stack, config, clock)
         documents, index, embedder = stores.documents, stores.index, stores.embedder
         points = OwedPoints(documents, index, embedder, sweep_seconds=config.sweep_seconds)
@@ -99,7 +102,7 @@ async def open_memory(
             documents,
             {
                 "facts": facts_step,
-                "index": IndexStep(index, embedder),
+                "index": IndexStep(index, embedder, documents.timeline),
                 "summary": SummaryStep(documents, models.summarizer, config, clock, points),
             },
             clock=clock,
@@ -124,7 +127,7 @@ async def open_memory(
             embedder=embedder,
             chat=chat,
             extraction_model=models.name,
-            recall=Recall(documents, index, embedder, config, clock),
+            recall=Recall(documents, Finding(documents, index, embedder, config, reranker), config, clock),
             updater=updater,
             facts=FactBook(documents, points, updater, clock, config.memory_wait_seconds, bounds),
             turns=TurnBook(documents, points, updater, facts_step, clock, config.memory_wait_seconds),
@@ -141,7 +144,7 @@ async def _take_data_dir(stack: AsyncExitStack, config: MemoryConfig, url: str |
 
 
 async def _enter_stores(stack: AsyncExitStack, config: MemoryConfig, clock: Clock) -> Stores:
-    embedder = await stack.enter_async_context(open_embedder(config))
+    embedder = CachedEmbedder(await stack.enter_async_context(open_embedder(config)))
     documents = await stack.enter_async_context(await asyncio.to_thread(_open_documents, config))
     index = await stack.enter_async_context(_lazy_index(config, embedder))
     return Stores(config, documents, index, embedder, clock)

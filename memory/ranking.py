@@ -1,23 +1,142 @@
-"""Ranking steps as pure functions: the clock and the options are arguments, thresholds act on raw similarity."""
+"""Ranking steps as pure functions on candidates: the clock and the options are arguments.
 
+What is added up are channels brought to [0, 1] and signals of the conversation; thresholds act on raw similarity.
+"""
+
+import heapq
 import math
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from operator import mul
 
-from memory.vector_index import Match, Vector
+from memory.candidate import Candidate
+from memory.dates import Period, says_time
+from memory.query import PreparedQuery
+from memory.signals import Signals, signals_for
+from memory.vector_index import Entry, Vector
 
 RECENCY_HALF_LIFE_DAYS = 30.0
+THREAD_BEST = 3
+"""A thread is as good as the mean of so many of its best; what it has less of counts as 0."""
+READ_FOR_TIMES = 60
+"""Time words are looked for in the best so many candidates alone: reading texts takes time."""
+FEW_FACTS = 10
+"""Fewer facts than that do not tell how alike any fact is; what any message comes to tells it instead."""
+AFTERWARDS = timedelta(days=7)
+"""Of what happened in a period people also speak in the week after."""
+LONG_ENOUGH = 300
+_READ_CHARACTERS = 1_000
+_ASKS = ("?", "\uff1f", "\u061f")
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A candidate with the score that orders it and, by name, what it is made of.
+
+    The score is about 1 for the best match in every channel, more with signals, and may be below 0. `scores` has the
+    raw ones of the channels (`dense`, `context`, `bm25`, `fact`), and the parts that add up to the score: `fused` and
+    each signal that is not 0.
+    """
+
+    candidate: Candidate
+    score: float
+    scores: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def similarity(self) -> float:
+        """The raw cosine of its text, in [-1, 1]."""
+        return self.candidate.similarity
+
+
+def rank(
+    candidates: Sequence[Candidate], query: PreparedQuery, *, knows_meaning: bool, signals: Signals | None = None
+) -> list[Scored]:
+    """The candidates, best first; ties go by id. `knows_meaning`: see `Embedder`; `signals`: those, whatever fits."""
+    used = (signals or signals_for(candidates, knows_meaning=knows_meaning)).scaled()
+    entries = [one.entry for one in candidates]
+    asking = [entry.kind == "episode" and entry.content.rstrip().endswith(_ASKS) for entry in entries]
+    columns = {"fused": fuse(candidates, used), **_own_signals(entries, asking, query, used)}
+    if query.asks_when:
+        columns["time"] = _timed(entries, _sums(columns), used.time_words)
+    if used.answer:
+        columns["answer"] = [used.answer * score for score in _asked_before(entries, asking, _sums(columns))]
+    weight = used.thread_for_several if query.asks_for_several else used.thread
+    columns["thread"] = [weight * prior for prior in thread_priors(entries, _sums(columns))]
+    scored = [
+        Scored(candidate, score, _explained(candidate, columns, place))
+        for place, (candidate, score) in enumerate(zip(candidates, _sums(columns), strict=True))
+    ]
+    return sorted(scored, key=lambda one: (-one.score, one.candidate.entry.id))
+
+
+def fuse(candidates: Sequence[Candidate], signals: Signals) -> list[float]:
+    """The weighted sum of the channels: cosines spread over [0, 1], BM25 as a share of the best one's.
+
+    What has no context is its own; a fact is the nearest fact to itself.
+    """
+    dense = [one.dense for one in candidates]
+    context = [one.dense if one.context is None else one.context for one in candidates]
+    fact = [one.dense if one.fact is None and one.entry.kind == "fact" else one.fact for one in candidates]
+    few = sum(value is not None for value in fact) < FEW_FACTS
+    lowest = min((value for value in dense if value is not None), default=None) if few else None
+    weighted = (
+        (signals.dense, spread(dense)),
+        (signals.context, spread(context)),
+        (signals.bm25, share_of_best([one.bm25 for one in candidates])),
+        (signals.fact, spread(fact, lowest=lowest)),
+    )
+    return [
+        math.fsum(weight * values[place] for weight, values in weighted if weight) for place in range(len(candidates))
+    ]
+
+
+def spread(values: Sequence[float | None], *, lowest: float | None = None) -> list[float]:
+    """Min-max over those that are there: the highest is 1, the lowest 0 (or what equals `lowest`, if that is below it).
+
+    What is missing is 0; where all are the same, they are 1.
+    """
+    there = [value for value in values if value is not None]
+    if not there:
+        return [0.0] * len(values)
+    low, high = min(there), max(there)
+    low = low if lowest is None else min(low, lowest)
+    width = high - low
+    if width <= 0:
+        return [0.0 if value is None else 1.0 for value in values]
+    return [0.0 if value is None else (value - low) / width for value in values]
+
+
+def share_of_best(values: Sequence[float | None]) -> list[float]:
+    """Each value, 0 or more, over the greatest one; what is missing is 0."""
+    best = max((value for value in values if value is not None), default=0.0)
+    return [value / best if value is not None and best > 0 else 0.0 for value in values]
+
+
+def thread_priors(entries: Sequence[Entry], scores: Sequence[float]) -> list[float]:
+    """For each message the mean of its thread's three best scores; what is no message of a thread stands for itself."""
+    best: dict[str, list[float]] = {}
+    for entry, score in zip(entries, scores, strict=True):
+        if _is_placed(entry):
+            best.setdefault(entry.thread_id or "", []).append(score)
+    means = {thread: math.fsum(sorted(found)[-THREAD_BEST:]) / THREAD_BEST for thread, found in best.items()}
+    return [
+        means[entry.thread_id or ""] if _is_placed(entry) else score
+        for entry, score in zip(entries, scores, strict=True)
+    ]
+
+
+def within(period: Period, created_at: datetime) -> float:
+    """1 for a time within the period, 0.5 within the week after it, else 0."""
+    if period.begin <= created_at < max(period.end, period.begin + timedelta(microseconds=1)):
+        return 1.0
+    return 0.5 if period.end <= created_at < period.end + AFTERWARDS else 0.0
 
 
 def recency(created_at: datetime, now: datetime) -> float:
     """How fresh a memory is, in [0, 1]: 1 now, 0.5 after 30 days (exponential decay); the future counts as now."""
     days = max(0.0, (now - created_at).total_seconds() / 86_400)
     return 0.5 ** (days / RECENCY_HALF_LIFE_DAYS)
-
-
-def above(matches: Sequence[Match], threshold: float) -> list[Match]:
-    """The matches whose raw similarity reaches the threshold, in their order."""
-    return [match for match in matches if match.similarity >= threshold]
 
 
 def blend(similarity: float, fresh: float, weight: float) -> float:
@@ -31,6 +150,7 @@ def mmr(relevance: Sequence[float], vectors: Sequence[Vector], *, limit: int, tr
     Each step takes the item with the highest λ · relevance - (1 - λ) · (its greatest cosine to those already chosen), λ
     being `trade_off` in [0, 1] (Carbonell & Goldstein, SIGIR 1998). Ties go to the earlier item.
     """
+    squares = [math.fsum(map(mul, vector, vector)) for vector in vectors]
     closest = [0.0] * len(vectors)
     left, chosen = list(range(len(vectors))), list[int]()
     while left and len(chosen) < limit:
@@ -38,12 +158,79 @@ def mmr(relevance: Sequence[float], vectors: Sequence[Vector], *, limit: int, tr
         left.remove(best)
         chosen.append(best)
         for place in left:
-            alike = cosine(vectors[place], vectors[best])
+            alike = _cosine(vectors[place], vectors[best], squares[place] * squares[best])
             closest[place] = alike if len(chosen) == 1 else max(closest[place], alike)
     return chosen
 
 
 def cosine(left: Vector, right: Vector) -> float:
     """The cosine of two vectors, in [-1, 1]; 0 where one of them is zero."""
-    norm = math.sqrt(math.fsum(a * a for a in left) * math.fsum(b * b for b in right))
-    return math.fsum(a * b for a, b in zip(left, right, strict=True)) / norm if norm else 0.0
+    return _cosine(left, right, math.fsum(map(mul, left, left)) * math.fsum(map(mul, right, right)))
+
+
+def _cosine(left: Vector, right: Vector, squares: float) -> float:
+    """The same, where the product of their squared lengths is known."""
+    return math.fsum(map(mul, left, right)) / math.sqrt(squares) if squares else 0.0
+
+
+def _own_signals(
+    entries: Sequence[Entry], asking: Sequence[bool], query: PreparedQuery, signals: Signals
+) -> dict[str, list[float]]:
+    """What each entry's own properties add, by signal; only those signals that can differ from 0."""
+    found: dict[str, list[float]] = {}
+    if signals.length:
+        share = signals.length / math.log1p(LONG_ENOUGH)
+        found["length"] = [share * math.log1p(min(len(entry.content), LONG_ENOUGH)) for entry in entries]
+    if query.speaker is not None:
+        found["speaker"] = [signals.speaker * (entry.name == query.speaker) for entry in entries]
+    if query.period is not None:
+        found["date"] = [signals.date * within(query.period, entry.created_at) for entry in entries]
+    if signals.user and not query.to_assistant:
+        found["user"] = [signals.user * (entry.kind == "episode" and entry.role == "user") for entry in entries]
+    if signals.question:
+        found["question"] = [-signals.question * asks for asks in asking]
+    return found
+
+
+def _timed(entries: Sequence[Entry], scores: Sequence[float], weight: float) -> list[float]:
+    """The weight for those of the best entries whose text names a time."""
+    found = [0.0] * len(entries)
+    for place in heapq.nlargest(READ_FOR_TIMES, range(len(entries)), key=scores.__getitem__):
+        if says_time(entries[place].content[:_READ_CHARACTERS]):
+            found[place] = weight
+    return found
+
+
+def _asked_before(entries: Sequence[Entry], asking: Sequence[bool], scores: Sequence[float]) -> list[float]:
+    """For each message the score of the one right before it, where that is a candidate too and asks; else 0."""
+    placed = {
+        (one.thread_id, one.position): place
+        for place, one in enumerate(entries)
+        if one.position is not None and _is_placed(one)
+    }
+    found = [0.0] * len(entries)
+    for (thread, position), place in placed.items():
+        # A message without a reply leaves a gap.
+        before = placed.get((thread, position - 1), placed.get((thread, position - 2)))
+        if before is not None and asking[before]:
+            found[place] = max(0.0, scores[before])
+    return found
+
+
+def _is_placed(entry: Entry) -> bool:
+    return entry.kind == "episode" and entry.thread_id is not None
+
+
+def _sums(columns: Mapping[str, Sequence[float]]) -> list[float]:
+    return [sum(row) for row in zip(*columns.values(), strict=True)]
+
+
+def _explained(candidate: Candidate, columns: Mapping[str, Sequence[float]], place: int) -> dict[str, float]:
+    raw = (
+        ("dense", candidate.dense),
+        ("context", candidate.context),
+        ("bm25", candidate.bm25),
+        ("fact", candidate.fact),
+    )
+    parts = {name: values[place] for name, values in columns.items() if values[place] or name == "fused"}
+    return {name: value for name, value in raw if value is not None} | parts

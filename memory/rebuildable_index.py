@@ -67,6 +67,10 @@ class RebuildableIndex:
         """See PointStore."""
         return await self._read(lambda store: store.search(query))
 
+    async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
+        """See PointStore."""
+        return await self._read(lambda store: store.rank(queries))
+
     async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
         """See PointStore."""
         return await self._read(lambda store: store.fingerprints(ids))

@@ -10,13 +10,13 @@ _END = re.compile(
 )
 
 
-def sentences(text: str) -> list[str]:
-    """The first 64 sentences that hold a word, each of at most 500 characters."""
+def sentences(text: str, *, most: int = MOST_SENTENCES) -> list[str]:
+    """The first `most` sentences that hold a word, each of at most 500 characters."""
     found: list[str] = []
     for piece in _END.split(text):
         sentence = " ".join(piece.split())[:MOST_CHARACTERS]
         if any(char.isalnum() for char in sentence):
             found.append(sentence)
-            if len(found) == MOST_SENTENCES:
+            if len(found) == most:
                 break
     return found

@@ -39,7 +39,8 @@ class Message:
 
     `position` orders the messages of a thread (from 1, gaps allowed, the user's message odd and its reply one above, so
     that a repeated turn keeps its place), and is 0 until the store has assigned one. `created_at` is UTC in whole
-    milliseconds.
+    milliseconds. `imported_id` is the id that an importer gave it. A turn has two places: where an import knew only one
+    message, the other is `absent`, has no text, and is never shown, searched or counted.
     """
 
     user_id: str
@@ -51,6 +52,8 @@ class Message:
     name: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     position: int = 0
+    imported_id: str | None = None
+    absent: bool = False
 
     @property
     def id(self) -> str:
@@ -83,9 +86,9 @@ class Exchange:
     assistant: Message
 
     @property
-    def messages(self) -> tuple[Message, Message]:
-        """Both, in their order."""
-        return self.user, self.assistant
+    def messages(self) -> tuple[Message, ...]:
+        """Those that were said, in their order."""
+        return tuple(message for message in (self.user, self.assistant) if not message.absent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +106,9 @@ class Turn:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What is stored of the exchange, in its order: an unfinished turn has no reply."""
-        return (self.message,) if self.reply is None else (self.message, self.reply)
+        """What was said and is stored of the exchange, in its order: an unfinished turn has no reply."""
+        stored = (self.message,) if self.reply is None else (self.message, self.reply)
+        return tuple(message for message in stored if not message.absent)
 
     def as_json(self) -> dict[str, Any]:
         """The turn as the HTTP contract shows it; an unfinished one says so and has no reply."""
@@ -121,3 +125,8 @@ class Turn:
             "timings_ms": result["timings_ms"],
         }
         return shown if self.reply is not None else {**shown, "state": "unfinished"}
+
+    def explained_json(self) -> dict[str, Any]:
+        """The same with the `trace` of its recall: how the best candidates were scored, and why some were left out."""
+        shown = self.as_json()
+        return {**shown, "memory": {**shown["memory"], "trace": (self.result or {}).get("trace", [])}}

@@ -9,11 +9,14 @@ from hashlib import blake2b
 from typing import Any, Literal, Protocol
 from zlib import crc32
 
+from memory.dates import Period
 from memory.scope import Scope
 from memory.times import to_ms
 from memory.turn import Message
 
 Kind = Literal["episode", "fact", "summary", "document"]
+Channel = Literal["dense", "context", "bm25"]
+"""The named vectors: a text's own, that of the text behind the message before it, and its weighted words."""
 Vector = Sequence[float]
 
 
@@ -27,7 +30,10 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a point says, apart from its vectors. `id` is a UUID; for an episode it is its message's."""
+    """What a point says, apart from its vectors. `id` is a UUID; for an episode it is its message's.
+
+    `message_id` is the importer's own id of a message where one was given, `position` its place in the thread.
+    """
 
     id: str
     user_id: str
@@ -39,6 +45,7 @@ class Entry:
     role: str | None = None
     name: str | None = None
     message_id: str | None = None
+    position: int | None = None
 
     def payload(self) -> dict[str, Any]:
         """The point's payload in LangChain's layout: `page_content` and `metadata`, times as epoch milliseconds.
@@ -56,13 +63,17 @@ class Entry:
                 "name": self.name,
                 "message_id": self.message_id,
                 "created_at": to_ms(self.created_at),
+                "position": self.position,
             },
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """An entry with its named vectors; `context` and `bm25` are optional. `fingerprint` tells what it was made from."""
+    """An entry with its vectors by channel, of which `dense` is never missing.
+
+    `fingerprint` tells what it was made from.
+    """
 
     entry: Entry
     dense: Vector
@@ -78,14 +89,21 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One dense search. `limit` is at least 1; turns in `exclude_turns` never come back."""
+    """One search of a channel, whose `vector` is sparse for `bm25` alone. `limit` is at least 1.
+
+    Turns in `exclude_turns` never come back. `ids`: none but these points; `period`: none but those created within it.
+    Words are weighed by how rare they are among all points of the scope's user, never among other users'.
+    """
 
     scope: Scope
-    dense: Vector
+    vector: Vector | SparseVector
     limit: int
     kinds: Sequence[Kind] = ("episode",)
     exclude_turns: Sequence[str] = ()
     with_vectors: bool = False
+    channel: Channel = "dense"
+    ids: Sequence[str] | None = None
+    period: Period | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +127,16 @@ class PointStore(Protocol):
         ...
 
     async def search(self, query: Query) -> list[Match]:
-        """The nearest entries by cosine similarity, best first."""
+        """The nearest entries by cosine similarity (so not of `bm25`), best first."""
+        ...
+
+    async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
+        """For each query (of one user) the ids that it finds with their raw scores, best first: one batch, no payload.
+
+        Scores are cosines in [-1, 1]; points without that vector never come. Of `bm25`: for each word in common, the
+        query's weight times the point's times ln(1 + (N - n + 0.5) / (n + 0.5)), added up, where N of the user's points
+        have words, and n of them that one. Points that share no word with the query never come.
+        """
         ...
 
     async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
@@ -194,7 +221,22 @@ def episode(message: Message) -> Entry:
         created_at=message.created_at,
         role=message.role,
         name=message.name,
-        message_id=message.id,
+        message_id=message.imported_id or message.id,
+        position=message.position,
+    )
+
+
+def message_of(entry: Entry) -> Message:
+    """The message of an entry that `episode` made, as far as the entry says it."""
+    return Message(
+        user_id=entry.user_id,
+        thread_id=entry.thread_id or "",
+        turn_id=entry.turn_id or "",
+        role="assistant" if entry.role == "assistant" else "user",
+        content=entry.content,
+        created_at=entry.created_at,
+        name=entry.name,
+        position=entry.position or 0,
     )
 
 
@@ -208,7 +250,7 @@ def collection_name(base: str, *, model: str, dimension: int) -> str:
     return f"{base}__{slug}-{crc32(model.encode()):08x}-{dimension}"
 
 
-_SCHEME = 1
+_SCHEME = 2
 """Raised when points are made in another way from the same text: older points are then known as such."""
 
 
@@ -216,13 +258,8 @@ def fingerprint(entry: Entry, *, model: str, dimension: int) -> str:
     """What a point of this entry is made from: the embedder, the text and all the payload says; 16 hexadecimal digits.
 
     A point with another fingerprint was made by another embedder or scheme, or from another text, and is to be made
-    anew.
+    anew. What stood before a message is not part of it: where that is removed later, the point remains right.
     """
     made_from: list[object] = [_SCHEME, model, dimension, entry.id, entry.payload()]
     text = json.dumps(made_from, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
     return blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def made_point(entry: Entry, dense: Vector, *, model: str) -> Point:
-    """The entry's point with the embedder's vector of its text."""
-    return Point(entry, dense, fingerprint=fingerprint(entry, model=model, dimension=len(dense)))

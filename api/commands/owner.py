@@ -18,8 +18,10 @@ class Refused(RecollectError):
 
 
 @contextmanager
-def service(config: MemoryConfig) -> Generator[httpx.Client | None]:
+def service(config: MemoryConfig, *, may_be_new: bool = False) -> Generator[httpx.Client | None]:
     """A client of the service that has DATA_DIR open, or None where the command may open the stores itself.
+
+    `may_be_new`: also where there is no DATA_DIR yet.
 
     Raises:
         ConfigurationError: DATA_DIR does not exist, or a process without an address has it open.
@@ -27,7 +29,8 @@ def service(config: MemoryConfig) -> Generator[httpx.Client | None]:
     """
     owner = data_dir_owner(config)
     if owner is None:
-        check_there_is_something(config)
+        if not may_be_new:
+            check_there_is_something(config)
         yield None
         return
     if owner.url is None:

@@ -1,6 +1,7 @@
 """Opens the models that a configuration asks for, importing only those.
 
     async with open_chat_model(config) as chat, open_extraction_chats(config) as chats, open_embedder(config) as e:
+    async with open_reranker(config) as reranker:
 
 Who opens, closes: leaving the block closes the connections.
 """
@@ -24,7 +25,9 @@ from memory.providers.endpoint import (
     embedding_model_name,
     endpoint,
     extraction_model_names,
+    reranker_name,
 )
+from memory.reranker import Reranker
 
 
 @asynccontextmanager
@@ -137,6 +140,28 @@ def _embedder_opener(config: MemoryConfig, name: str, source: Endpoint | None) -
         dimensions=config.embedding_dimensions,
         timeout_seconds=config.embedding_timeout_seconds,
     )
+
+
+@asynccontextmanager
+async def open_reranker(config: MemoryConfig) -> AsyncGenerator[Reranker | None]:
+    """The reranker that RERANKER or RERANKER_PATH asks for; None where neither is set.
+
+    Raises:
+        ConfigurationError: a setting, a file or a package is missing, or the model hub cannot be reached.
+    """
+    name = reranker_name(config)
+    if name is None:
+        yield None
+        return
+    opener = await asyncio.to_thread(_reranker_opener, config, name)
+    async with opener as reranker:
+        yield reranker
+
+
+def _reranker_opener(config: MemoryConfig, name: str) -> AbstractAsyncContextManager[Reranker]:
+    from memory.providers.fastembed_reranker import open_local_reranker
+
+    return open_local_reranker(name, path=config.reranker_path)
 
 
 async def _agree(embedder: Embedder, config: MemoryConfig) -> None:

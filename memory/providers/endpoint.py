@@ -14,7 +14,9 @@ DEFAULT_EMBEDDING_MODEL = "text-embedding-3-small"
 LEXICAL = "lexical"
 """EMBEDDING_MODEL for the built-in embedder."""
 FASTEMBED = "fastembed:"
-"""How EMBEDDING_MODEL begins for a local model."""
+"""How EMBEDDING_MODEL and RERANKER begin for a local model."""
+DEFAULT_RERANKER = "fastembed:Xenova/ms-marco-MiniLM-L-6-v2"
+"""RERANKER where it is unset and RERANKER_PATH holds a model."""
 KNOWN_DIMENSIONS = {
     "text-embedding-3-small": 1_536,
     "text-embedding-3-large": 3_072,
@@ -111,6 +113,20 @@ def embedding_model_name(config: MemoryConfig, source: Endpoint | None) -> str:
             f"OPENAI_BASE_URL); without one it can be {LEXICAL} or {FASTEMBED}NAME."
         )
     return name
+
+
+def reranker_name(config: MemoryConfig) -> str | None:
+    """RERANKER without its prefix, else the default one's where RERANKER_PATH is set; None: there is none.
+
+    Raises:
+        ConfigurationError: it is no local model, and there are no others.
+    """
+    name = config.reranker or (DEFAULT_RERANKER if config.reranker_path is not None else None)
+    if name is None:
+        return None
+    if not name.startswith(FASTEMBED):
+        raise ConfigurationError(f"RERANKER has to be a local model, such as {DEFAULT_RERANKER}.")
+    return name.removeprefix(FASTEMBED)
 
 
 def known_dimension(model: str, stated: int | None) -> int | None:

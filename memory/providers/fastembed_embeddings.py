@@ -1,28 +1,21 @@
 """Local embedding models through fastembed (ONNX; extra `local`)."""
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import numpy as np
 
 from memory.embedder import Embedder
-from memory.errors import ConfigurationError
+from memory.providers.local_model import BATCH, LocalKind, in_order_of_length
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
 
-logger = logging.getLogger(__name__)
-
-HUB_SECONDS = 5.0
-"""How long the model hub may take to answer at all, before a download from it is begun."""
 _THREADS = 2
-_BATCH = 32
 _TEXT_CHARACTERS = 24_000
 
 
@@ -39,6 +32,11 @@ class LocalEmbedder:
         """The model's name as fastembed knows it."""
         return self._name
 
+    @property
+    def knows_meaning(self) -> bool:
+        """A trained model does."""
+        return True
+
     async def dimension(self) -> int:
         """The vectors' length."""
         return self._loaded.embedding_size
@@ -53,7 +51,9 @@ class LocalEmbedder:
         if not texts:
             return []
         cut = [text[:_TEXT_CHARACTERS] for text in texts]
-        return await self._run(lambda: list(self._loaded.passage_embed(cut, batch_size=_BATCH)))
+        return await self._run(
+            lambda: in_order_of_length(cut, lambda some: list(self._loaded.passage_embed(some, batch_size=BATCH)))
+        )
 
     async def ping(self) -> None:
         """It is loaded, so it is there."""
@@ -67,67 +67,22 @@ class LocalEmbedder:
         return await asyncio.get_running_loop().run_in_executor(self._threads, unit)
 
 
+_KIND: "LocalKind[TextEmbedding]" = LocalKind(
+    what="embedding model",
+    setting="EMBEDDING_MODEL",
+    path_setting="EMBEDDING_MODEL_PATH",
+    example="fastembed:BAAI/bge-small-en-v1.5",
+    module="fastembed",
+    class_name="TextEmbedding",
+)
+
+
 @asynccontextmanager
 async def open_local_embedder(name: str, *, path: Path | None) -> AsyncGenerator[Embedder]:
     """The model `name`, loaded from `path`, else from fastembed's cache, else from the model hub.
 
-    The hub is asked first whether it is there, for HUB_SECONDS at most: fastembed itself tries for most of a minute.
-
     Raises:
         ConfigurationError: the package, the path or the model is missing, or the hub cannot be reached.
     """
-    if path is not None and not await asyncio.to_thread((path / "config.json").is_file):
-        raise ConfigurationError("EMBEDDING_MODEL_PATH is not the folder of a model: it holds no config.json.")
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="embedder") as threads:
-        loop = asyncio.get_running_loop()
-        loaded = await loop.run_in_executor(threads, _load, name, path, True)
-        if loaded is None:
-            await _reach_hub()
-            logger.info("fetching the embedding model", extra={"action": "model_download", "model": name})
-            loaded = await loop.run_in_executor(threads, _load, name, None, False)
-        if loaded is None:
-            raise ConfigurationError(
-                "The embedding model could not be fetched from the model hub: set EMBEDDING_MODEL_PATH to a folder "
-                "with its files, or check EMBEDDING_MODEL."
-            )
-        yield LocalEmbedder(loaded, name=name, threads=threads)
-
-
-def _load(name: str, path: Path | None, local_only: bool) -> "TextEmbedding | None":
-    """The model, or None where it is not there and no path was named."""
-    try:
-        from fastembed import TextEmbedding
-        from loguru import logger as loguru_logger
-    except ImportError as error:
-        raise ConfigurationError(
-            'EMBEDDING_MODEL names a local model, which needs another package: pip install "recollect[local]".'
-        ) from error
-    loguru_logger.disable("fastembed")  # it prints errors for what is tried in passing; what matters is raised below
-    known = {str(model["model"]).lower() for model in TextEmbedding.list_supported_models()}
-    if name.lower() not in known:
-        raise ConfigurationError(
-            "EMBEDDING_MODEL names no local model that fastembed knows; one is fastembed:BAAI/bge-small-en-v1.5."
-        )
-    where: dict[str, Any] = {"specific_model_path": str(path)} if path else {}
-    try:
-        return TextEmbedding(name, local_files_only=local_only, **where)
-    except Exception as error:  # onnxruntime's and the hub's errors have no base in common
-        logger.debug("the local model did not load", exc_info=error, extra={"action": "model_load_failed"})
-        if path is None:
-            return None
-        raise ConfigurationError(
-            "EMBEDDING_MODEL_PATH does not hold the files of the model that EMBEDDING_MODEL names."
-        ) from error
-
-
-async def _reach_hub() -> None:
-    from huggingface_hub import constants
-
-    try:
-        async with asyncio.timeout(HUB_SECONDS), httpx.AsyncClient(timeout=HUB_SECONDS) as http:
-            await http.head(constants.ENDPOINT)
-    except (httpx.HTTPError, TimeoutError) as error:
-        raise ConfigurationError(
-            "The embedding model is not on this machine and its hub cannot be reached: set EMBEDDING_MODEL_PATH to a "
-            "folder with the model's files."
-        ) from error
+        yield LocalEmbedder(await _KIND.load(name, path=path, threads=threads), name=name, threads=threads)

@@ -56,6 +56,11 @@ class RemoteEmbedder:
         """The model's name."""
         return self._client.model
 
+    @property
+    def knows_meaning(self) -> bool:
+        """A trained model does."""
+        return True
+
     async def dimension(self) -> int:
         """The vectors' length; asks the model with one word where nobody has said it.
 

@@ -10,29 +10,34 @@ import qdrant_edge as edge
 
 from memory.errors import IndexUnavailable
 from memory.scope import Scope
-from memory.stores.edge_shard import close_shard, engine_errors, open_shard
+from memory.stores.edge_shard import OWNER, close_shard, engine_errors, open_shard
 from memory.stores.points import (
     BM25,
+    CREATED,
     DENSE,
     FINGERPRINT,
-    KIND,
     THREAD,
     TURN,
     USER,
     batches,
-    checked,
+    checked_query,
+    checked_search,
     checked_vectors,
+    checked_words,
     cosine,
+    raw_score,
     read_entry,
     read_fingerprint,
 )
-from memory.vector_index import Entry, Match, Point, Query, Vector
+from memory.times import to_ms
+from memory.vector_index import Entry, Kind, Match, Point, Query, SparseVector, Vector
 
 _READERS = 2
 # The engine holds the interpreter's lock while it takes points in: 64 of 1,024 dimensions take about 3 ms.
 _BATCH = 64
 # The log grows by about 5 KB a point until a flush, which takes about 30 ms at 100,000 points.
 _FLUSH_EVERY = 1_000
+_MOST_EXCLUDED = 100_000
 
 Answer = TypeVar("Answer")
 
@@ -90,16 +95,19 @@ class EdgeCollection:
 
     async def search(self, query: Query) -> list[Match]:
         """The nearest entries of the scope by exact cosine."""
-        if not query.kinds:
+        vector = checked_search(query, self._dimension)
+        if vector is None:
             return []
-        request = edge.QueryRequest(
-            limit=query.limit,
-            query=edge.Query.Nearest(checked(query.dense, self._dimension), using=DENSE),
-            filter=_searched(query),
-            with_payload=True,
-            with_vector=[DENSE] if query.with_vectors else False,
-        )
-        return await self._read(lambda: [_match(found) for found in self._shard.query(request)])
+        return await self._read(lambda: [_match(found) for found in self._found(query, vector, with_payload=True)])
+
+    async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
+        """The best ids of each query with their raw scores, by exact search; one thread asks for all in turn.
+
+        The engine holds the interpreter's lock during a query: two threads are no faster, and the engine's own batch
+        would only hold it for longer.
+        """
+        asked = [(query, checked_query(query, self._dimension)) for query in queries]
+        return await self._read(lambda: [self._ranked(query, vector) for query, vector in asked])
 
     async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
         """The fingerprints of those of `ids` that have a point."""
@@ -138,6 +146,40 @@ class EdgeCollection:
     async def ping(self) -> None:
         """Ask the engine for its state."""
         await self._read(self._shard.info)
+
+    def _ranked(self, query: Query, vector: list[float] | SparseVector | None) -> dict[str, float]:
+        if vector is None:
+            return {}
+        return {str(found.id): raw_score(query, found.score) for found in self._found(query, vector)}
+
+    def _found(
+        self, query: Query, vector: list[float] | SparseVector, *, with_payload: bool = False
+    ) -> list[edge.ScoredPoint]:
+        """The best points. Few are of excluded turns: they are found as well, and dropped (see `OWNER` for why)."""
+        excluded = self._excluded(query)
+        params = None
+        if query.channel == BM25:
+            params = edge.SearchParams(idf=edge.IdfParams(corpus=_owned(Scope(query.scope.user_id))))
+        request = edge.QueryRequest(
+            limit=query.limit + len(excluded),
+            query=edge.Query.Nearest(_named(vector), using=query.channel),
+            filter=_searched(query),
+            params=params,
+            with_payload=with_payload,
+            with_vector=[DENSE] if query.with_vectors and with_payload else False,
+        )
+        found = self._shard.query(request)
+        excluded |= self._excluded(query)  # a point of such a turn may have been stored meanwhile
+        return [point for point in found if point.id not in excluded][: query.limit] if excluded else found
+
+    def _excluded(self, query: Query) -> "set[edge.PointId]":
+        if not query.exclude_turns:
+            return set()
+        of_turns = edge.FieldCondition(TURN, match=edge.MatchAny(list(query.exclude_turns)))
+        chosen = edge.Filter(must=[_equals(USER, query.scope.user_id), of_turns])
+        request = edge.ScrollRequest(limit=_MOST_EXCLUDED, filter=chosen, with_payload=False, with_vector=False)
+        records, _ = self._shard.scroll(request)
+        return {record.id for record in records}
 
     def _upsert(self, points: Sequence[Point]) -> None:
         self._shard.update(edge.UpdateOperation.upsert_points([_record(point, self._dimension) for point in points]))
@@ -179,9 +221,15 @@ async def _run(threads: ThreadPoolExecutor, work: Callable[[], Answer]) -> Answe
 
 def _record(point: Point, dimension: int) -> edge.Point:
     vectors: dict[str, edge.NamedVector] = {**checked_vectors(point, dimension)}
-    if point.bm25 is not None:
-        vectors[BM25] = edge.SparseVector(list(point.bm25.indices), list(point.bm25.values))
-    return edge.Point(point.entry.id, vectors, point.payload())
+    words = point.bm25 and checked_words(point.bm25, point.entry.user_id)
+    if words is not None:
+        vectors[BM25] = _named(words)
+    owner = _owner(point.entry.user_id, point.entry.kind)
+    return edge.Point(point.entry.id, vectors, {**point.payload(), OWNER: owner})
+
+
+def _named(vector: list[float] | SparseVector) -> "edge.NamedVector":
+    return edge.SparseVector(list(vector.indices), list(vector.values)) if isinstance(vector, SparseVector) else vector
 
 
 def _match(found: edge.ScoredPoint) -> Match:
@@ -197,6 +245,10 @@ def _equals(field: str, value: str) -> edge.FieldCondition:
     return edge.FieldCondition(field, match=edge.MatchValue(value))
 
 
+def _owner(user_id: str, kind: Kind) -> str:
+    return f"{user_id}/{kind}"  # no id holds a slash, and no kind
+
+
 def _owned(scope: Scope) -> edge.Filter:
     must: list[edge.ConditionType] = [_equals(USER, scope.user_id)]
     if scope.thread_id is not None:
@@ -205,11 +257,13 @@ def _owned(scope: Scope) -> edge.Filter:
 
 
 def _searched(query: Query) -> edge.Filter:
-    must: list[edge.ConditionType] = [
-        *(_owned(query.scope).must or []),
-        edge.FieldCondition(KIND, match=edge.MatchAny(list(query.kinds))),
-    ]
-    must_not: list[edge.ConditionType] | None = None
-    if query.exclude_turns:
-        must_not = [edge.FieldCondition(TURN, match=edge.MatchAny(list(query.exclude_turns)))]
-    return edge.Filter(must=must, must_not=must_not)
+    must: list[edge.ConditionType] = []
+    if query.scope.thread_id is not None:
+        must.append(_equals(THREAD, query.scope.thread_id))
+    if query.ids is not None:
+        must.append(edge.HasIdCondition(set(query.ids)))
+    if query.period is not None:
+        within = edge.RangeFloat(gte=to_ms(query.period.begin), lt=to_ms(query.period.end))
+        must.append(edge.FieldCondition(CREATED, range=within))
+    # One condition for each kind is quicker than `MatchAny` of them.
+    return edge.Filter(must=must, should=[_equals(OWNER, _owner(query.scope.user_id, kind)) for kind in query.kinds])

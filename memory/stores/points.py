@@ -4,14 +4,16 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
+from zlib import crc32
 
 from memory.times import from_ms
-from memory.vector_index import Entry, Point, Vector
+from memory.vector_index import Entry, Point, Query, SparseVector, Vector
 
 DENSE, CONTEXT, BM25 = "dense", "context", "bm25"
 USER, THREAD, TURN, KIND = "metadata.user_id", "metadata.thread_id", "metadata.turn_id", "metadata.kind"
-FINGERPRINT = "metadata.fingerprint"
-INDEXED = (USER, THREAD, TURN, KIND)
+FINGERPRINT, CREATED = "metadata.fingerprint", "metadata.created_at"
+
+_WORD_IDS = 2**32
 
 Item = TypeVar("Item")
 
@@ -30,6 +32,7 @@ def read_entry(point_id: str, payload: Mapping[str, Any]) -> Entry:
         role=said["role"],
         name=said["name"],
         message_id=said["message_id"],
+        position=said.get("position"),  # points from before there were positions
     )
 
 
@@ -54,9 +57,63 @@ def checked_vectors(point: Point, dimension: int) -> dict[str, list[float]]:
     return vectors
 
 
+def checked_words(vector: SparseVector, user_id: str) -> SparseVector | None:
+    """The vector with word ids of the user's own; None of one without words, which no point has and no query finds.
+
+    The engines keep a list of points for each word, and walk all of it. XOR with a number of the user's maps ids one to
+    one, so a user's weights remain what they are, and no list holds other users' points but by chance.
+
+    Raises:
+        ValueError: it is no sparse vector: lengths that differ, an id twice or outside 32 bits, NaN or infinity.
+    """
+    ids, weights = vector.indices, vector.values
+    if len(ids) != len(weights):
+        raise ValueError("A sparse vector has more ids than weights, or fewer.")
+    if len(set(ids)) != len(ids) or not all(0 <= number < _WORD_IDS for number in ids):
+        raise ValueError("A sparse vector holds an id twice, or one outside 32 bits.")
+    if not all(map(math.isfinite, weights)):
+        raise ValueError("A sparse vector holds NaN or infinity.")
+    own = crc32(user_id.encode())
+    return SparseVector([number ^ own for number in ids], list(weights)) if ids else None
+
+
+def checked_query(query: Query, dimension: int) -> list[float] | SparseVector | None:
+    """The vector that the query's channel is searched with; None where it can find nothing.
+
+    Raises:
+        ValueError: it does not fit the channel.
+    """
+    is_sparse = isinstance(query.vector, SparseVector)
+    if is_sparse != (query.channel == BM25):
+        raise ValueError(f"A {'sparse' if is_sparse else 'dense'} vector does not fit the channel {query.channel}.")
+    if isinstance(query.vector, SparseVector):
+        vector = checked_words(query.vector, query.scope.user_id)
+    else:
+        vector = checked(query.vector, dimension)
+    finds_nothing = not query.kinds or (query.ids is not None and not query.ids)
+    return None if finds_nothing else vector
+
+
+def checked_search(query: Query, dimension: int) -> list[float] | None:
+    """The same for a query that asks for similarity.
+
+    Raises:
+        ValueError: it does not fit the channel, or the channel has no similarity.
+    """
+    vector = checked_query(query, dimension)
+    if query.channel == BM25 or isinstance(vector, SparseVector):
+        raise ValueError("The channel bm25 has no similarity; rank it.")
+    return vector
+
+
 def cosine(score: float) -> float:
     """The engine's score as a cosine in [-1, 1]: single precision overshoots by a hair."""
     return max(-1.0, min(1.0, score))
+
+
+def raw_score(query: Query, score: float) -> float:
+    """The engine's score as `rank` gives it."""
+    return score if query.channel == BM25 else cosine(score)
 
 
 def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:

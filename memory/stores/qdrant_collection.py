@@ -15,7 +15,7 @@ from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from memory.errors import ConfigurationError, IndexUnavailable, RecollectError
-from memory.stores.points import BM25, CONTEXT, DENSE, INDEXED, USER
+from memory.stores.points import BM25, CONTEXT, CREATED, DENSE, KIND, THREAD, TURN, USER
 
 log = logging.getLogger(__name__)
 
@@ -152,11 +152,13 @@ class QdrantCollection:
     async def _index_payload(self, name: str) -> None:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Payload indexes have no effect in the local Qdrant")
-            for path in INDEXED:
+            for path in (USER, THREAD, TURN, KIND):
                 schema = models.KeywordIndexParams(
                     type=models.KeywordIndexType.KEYWORD, is_tenant=True if path == USER else None
                 )
                 await self.client.create_payload_index(name, path, field_schema=schema, wait=True)
+            times = models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True)
+            await self.client.create_payload_index(name, CREATED, field_schema=times, wait=True)
 
     async def _create(self) -> None:
         vector = models.VectorParams(size=self.dimension, distance=models.Distance.COSINE)

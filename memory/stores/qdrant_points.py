@@ -8,6 +8,7 @@ from qdrant_client import models
 from memory.scope import Scope
 from memory.stores.points import (
     BM25,
+    CREATED,
     DENSE,
     FINGERPRINT,
     KIND,
@@ -15,14 +16,18 @@ from memory.stores.points import (
     TURN,
     USER,
     batches,
-    checked,
+    checked_query,
+    checked_search,
     checked_vectors,
+    checked_words,
     cosine,
+    raw_score,
     read_entry,
     read_fingerprint,
 )
 from memory.stores.qdrant_collection import QdrantCollection
-from memory.vector_index import Entry, Match, Point, Query, Vector
+from memory.times import to_ms
+from memory.vector_index import Entry, Match, Point, Query, SparseVector, Vector
 
 _BATCH = 64
 
@@ -44,14 +49,14 @@ class QdrantPoints:
 
     async def search(self, query: Query) -> list[Match]:
         """The nearest entries of the scope; a large user's through an approximate graph."""
-        if not query.kinds:
+        vector = checked_search(query, self._collection.dimension)
+        if vector is None:
             return []
-        dense = checked(query.dense, self._collection.dimension)
         found = await self._collection.ask(
             lambda: self._client.query_points(
                 self._collection.address,
-                query=dense,
-                using=DENSE,
+                query=vector,
+                using=query.channel,
                 query_filter=_searched(query),
                 limit=query.limit,
                 with_payload=True,
@@ -59,6 +64,21 @@ class QdrantPoints:
             )
         )
         return [_match(point) for point in found.points]
+
+    async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
+        """The best ids of each query with their raw scores: one round trip for all."""
+        vectors = [checked_query(query, self._collection.dimension) for query in queries]
+        asked = [index for index, vector in enumerate(vectors) if vector is not None]
+        ranked = [dict[str, float]() for _ in queries]
+        if not asked:
+            return ranked
+        requests = [_request(queries[index], vectors[index]) for index in asked]
+        answers = await self._collection.ask(
+            lambda: self._client.query_batch_points(self._collection.address, requests)
+        )
+        for index, answer in zip(asked, answers, strict=True):
+            ranked[index] = {str(found.id): raw_score(queries[index], found.score) for found in answer.points}
+        return ranked
 
     async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
         """The fingerprints of those of `ids` that have a point."""
@@ -124,9 +144,29 @@ class QdrantPoints:
 
 def _record(point: Point, dimension: int) -> models.PointStruct:
     vectors: dict[str, models.Vector] = {**checked_vectors(point, dimension)}
-    if point.bm25 is not None:
-        vectors[BM25] = models.SparseVector(indices=list(point.bm25.indices), values=list(point.bm25.values))
+    words = point.bm25 and checked_words(point.bm25, point.entry.user_id)
+    if words is not None:
+        vectors[BM25] = _sparse(words)
     return models.PointStruct(id=point.entry.id, vector=vectors, payload=point.payload())
+
+
+def _sparse(vector: SparseVector) -> models.SparseVector:
+    return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
+
+
+def _request(query: Query, vector: list[float] | SparseVector | None) -> models.QueryRequest:
+    params = None
+    if query.channel == BM25:
+        params = models.SearchParams(idf=models.IdfCorpusParams(corpus=_owned(Scope(query.scope.user_id))))
+    return models.QueryRequest(
+        query=_sparse(vector) if isinstance(vector, SparseVector) else vector,
+        using=query.channel,
+        filter=_searched(query),
+        params=params,
+        limit=query.limit,
+        with_payload=False,
+        with_vector=False,
+    )
 
 
 def _match(found: models.ScoredPoint) -> Match:
@@ -156,6 +196,11 @@ def _within(scope: Scope) -> list[models.Condition]:
 def _searched(query: Query) -> models.Filter:
     of_kind = models.FieldCondition(key=KIND, match=models.MatchAny(any=list(query.kinds)))
     must: list[models.Condition] = [*_within(query.scope), of_kind]
+    if query.ids is not None:
+        must.append(models.HasIdCondition(has_id=list(query.ids)))
+    if query.period is not None:
+        within = models.Range(gte=to_ms(query.period.begin), lt=to_ms(query.period.end))
+        must.append(models.FieldCondition(key=CREATED, range=within))
     must_not: list[models.Condition] | None = None
     if query.exclude_turns:
         must_not = [models.FieldCondition(key=TURN, match=models.MatchAny(any=list(query.exclude_turns)))]

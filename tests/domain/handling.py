@@ -118,7 +118,7 @@ async def house(folder: Path, *, documents: Any = None, review: Review | None = 
         used: Documents = opened.documents if documents is None else documents(opened.documents)
         extractor = ByMessage()
         step = facts_step(opened, extractor, clock=clock, documents=used, review=review)
-        index = IndexStep(opened.index, opened.embedder)
+        index = IndexStep(opened.index, opened.embedder, opened.documents.timeline)
         updater = Updater(
             opened.documents, {"facts": step, "index": index}, clock=clock, concurrency=4, sweep_seconds=3600
         )

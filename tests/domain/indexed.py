@@ -37,6 +37,7 @@ class CountingEmbedder:
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     waiting: int = 0
     model = "lexical-v1"
+    knows_meaning = False
 
     def __post_init__(self) -> None:
         self.gate.set()
@@ -87,7 +88,7 @@ async def finish_all(documents: Documents, count: int, **how: str) -> list[Messa
 async def tell(documents: Documents, index: VectorIndex, count: int, **how: str) -> list[Message]:
     """So many finished turns, indexed."""
     messages = await finish_all(documents, count, **how)
-    await IndexStep(index, CountingEmbedder()).add(messages)
+    await IndexStep(index, CountingEmbedder(), documents.timeline).add(messages)
     return messages
 
 

@@ -86,7 +86,7 @@ async def test_orphans_are_found_also_of_users_whom_the_documents_do_not_know(
     assert await documents.facts.remove(user_id="ada", fact_ids=[fact.id]) == 1
     gone = [replace(asked(f"gone{number}"), user_id="eve") for number in range(2)]
     await finish(documents, "disabled")
-    await IndexStep(index, CountingEmbedder()).add([*gone, asked("gone"), asked("disabled")])
+    await IndexStep(index, CountingEmbedder(), documents.timeline).add([*gone, asked("gone"), asked("disabled")])
     report = await examined(documents, index)
     assert report.users["ada"] == Findings(messages=6, points=9, orphaned=3)
     assert report.users["eve"] == Findings(points=2, orphaned=2)
@@ -116,7 +116,7 @@ async def test_what_is_pending_is_not_wrong(documents: Documents, index: VectorI
     changed = fact.revised(at=LATER, statement="Ada is Eve.")
     assert await documents.facts.replace(changed, revision=1)
     await archive(documents)
-    await IndexStep(index, CountingEmbedder()).add(messages[:1])  # its step is not recorded yet
+    await IndexStep(index, CountingEmbedder(), documents.timeline).add(messages[:1])  # its step is not recorded yet
     report = await examined(documents, index)
     (found,) = report.users.values()
     assert found.pending == 3  # the turn, the fact, the summary
@@ -132,7 +132,7 @@ async def test_failed_updates_are_found_and_replayed(documents: Documents, index
     await finish(documents, "turn2", update=LEARNED)
     await finish(documents, "turn3", user_id="bob", update=FAILED)
     messages = [exchange.user, exchange.assistant]
-    await IndexStep(index, CountingEmbedder()).add(messages)
+    await IndexStep(index, CountingEmbedder(), documents.timeline).add(messages)
     report = await examined(documents, index)
     assert report.users["ada"].failed == 1
     assert report.totals.failed == 2

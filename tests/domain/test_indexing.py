@@ -1,10 +1,11 @@
 """The index step and the repair, over a real store and a real index."""
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
+from memory.bm25 import query_weights
 from memory.documents import Documents
 from memory.errors import ModelUnavailable
 from memory.indexing import IndexStep, Repaired, make_points, repair
@@ -14,6 +15,7 @@ from memory.update import owed
 from memory.vector_index import Query, VectorIndex, episode
 from tests.contracts.documents.samples import asked, finish
 from tests.domain.indexed import (
+    LEARNED,
     CountingEmbedder,
     all_ids,
     archive,
@@ -31,7 +33,7 @@ COUNT = 40
 async def test_a_turn_is_indexed_once_however_often_it_is_done(documents: Documents, index: VectorIndex) -> None:
     embedder = CountingEmbedder()
     exchange = await finish(documents, "turn1", update=owed())
-    step = IndexStep(index, embedder)
+    step = IndexStep(index, embedder, documents.timeline)
     await step.add([exchange.user])  # A kill came between the point and its record.
     async with updater(documents, index=step) as works:
         ended = await works.wait_ended(user_id="ada", turn_id="turn1", seconds=10)
@@ -43,9 +45,59 @@ async def test_a_turn_is_indexed_once_however_often_it_is_done(documents: Docume
     assert found.entry == episode(exchange.user)
 
 
+@dataclass
+class Meaning(CountingEmbedder):
+    """The same, taken for one that knows meaning."""
+
+    knows_meaning = True
+
+
+async def test_a_message_is_also_indexed_behind_what_stood_before_it(documents: Documents, index: VectorIndex) -> None:
+    embedder = Meaning()
+    first, second = [await finish(documents, f"turn{number}", update=LEARNED) for number in (1, 2)]
+    step = IndexStep(index, embedder, documents.timeline)
+    await step.add([second.user, second.assistant])
+    assert embedder.texts == ["Hello.", "Hi!", "Hi!\nHello.", "Hello.\nHi!"]
+    embedder.texts.clear()
+    await step.add([first.user, first.assistant])
+    assert embedder.texts == ["Hello.", "Hi!", "Hello.\nHi!"]
+    behind = await embedder.embed_query("Hi!\nHello.")
+    by_context, by_words = await index.rank(
+        [
+            Query(Scope("ada"), behind, limit=9, channel="context"),
+            Query(Scope("ada"), query_weights("hello"), limit=9, channel="bm25"),
+        ]
+    )
+    assert by_context[second.user.id] == pytest.approx(1.0, abs=1e-4)
+    assert by_context[first.user.id] < 0.9
+    assert set(by_words) == {message.id for turn in (first, second) for message in turn.messages}
+    assert by_words[first.user.id] > by_words[first.assistant.id] > 0
+
+
+async def test_a_long_message_is_no_context(documents: Documents) -> None:
+    embedder = Meaning()
+    points = await make_points([episode(asked())], embedder, preceding={asked().id: ["x" * 301, "Hi!"]})
+    assert embedder.texts == ["Hello."]
+    assert points[0].context == points[0].dense
+    (alone,) = await make_points([episode(asked())], CountingEmbedder(), preceding={asked().id: ["Hi!"]})
+    assert alone.context is None
+    assert alone.bm25 is not None
+    assert len(alone.bm25.indices) == 2
+
+
+async def test_repair_remakes_points_of_an_older_scheme(documents: Documents, index: VectorIndex) -> None:
+    messages, embedder = await finish_all(documents, 3), CountingEmbedder()
+    points = await make_points([episode(message) for message in messages], embedder)
+    await index.upsert([replace(point, bm25=None, fingerprint="0123456789abcdef") for point in points])
+    assert await repair(documents, index, embedder) == Repaired(6, 0)
+    found = await index.rank([Query(Scope("ada"), query_weights("hello"), limit=9, channel="bm25")])
+    assert len(found[0]) == 6
+    assert await repair(documents, index, embedder) == Repaired(0, 0)
+
+
 async def test_repair_finds_nothing_to_do_without_embedding(documents: Documents, index: VectorIndex) -> None:
     embedder = CountingEmbedder()
-    await IndexStep(index, embedder).add(await finish_all(documents, 3))
+    await IndexStep(index, embedder, documents.timeline).add(await finish_all(documents, 3))
     embedder.texts.clear()
     assert await repair(documents, index, embedder) == Repaired(0, 0)
     assert embedder.texts == []
@@ -62,7 +114,8 @@ async def test_repair_fills_an_empty_index(documents: Documents, index: VectorIn
 async def test_repair_adds_only_what_is_missing(documents: Documents, index: VectorIndex) -> None:
     messages = await finish_all(documents, COUNT)
     embedder = CountingEmbedder()
-    await IndexStep(index, embedder).add([message for place, message in enumerate(messages) if place % 5])
+    kept = [message for place, message in enumerate(messages) if place % 5]
+    await IndexStep(index, embedder, documents.timeline).add(kept)
     embedder.texts.clear()
     missing = len(messages) // 5
     assert await repair(documents, index, embedder) == Repaired(missing, 0)
@@ -73,9 +126,9 @@ async def test_repair_adds_only_what_is_missing(documents: Documents, index: Vec
 async def test_repair_removes_what_no_message_stands_behind(documents: Documents, index: VectorIndex) -> None:
     messages = await finish_all(documents, 5)
     embedder = CountingEmbedder()
-    await IndexStep(index, embedder).add(messages)
+    await IndexStep(index, embedder, documents.timeline).add(messages)
     gone = [replace(asked(f"gone{number}"), user_id=user) for number, user in enumerate(("ada", "bob"))]
-    await IndexStep(index, embedder).add(gone)
+    await IndexStep(index, embedder, documents.timeline).add(gone)
     assert await repair(documents, index, embedder) == Repaired(0, 2)
     assert await all_ids(index) == sorted(message.id for message in messages)
 
@@ -84,7 +137,7 @@ async def test_repair_leaves_a_turn_that_is_being_indexed(documents: Documents, 
     messages = await finish_all(documents, 2)
     exchange = await finish(documents, "now", update=owed())
     embedder = CountingEmbedder()
-    await IndexStep(index, embedder).add([exchange.user, exchange.assistant])
+    await IndexStep(index, embedder, documents.timeline).add([exchange.user, exchange.assistant])
     assert await repair(documents, index, embedder) == Repaired(len(messages), 0)
     assert await index.count() == len(messages) + 2
 
@@ -128,7 +181,7 @@ async def test_a_turn_that_is_deleted_while_it_is_indexed_leaves_no_point(
     embedder = CountingEmbedder()
     embedder.gate.clear()
     await begin(documents)
-    async with updater(documents, index=IndexStep(index, embedder)) as works:
+    async with updater(documents, index=IndexStep(index, embedder, documents.timeline)) as works:
         await eventually(lambda: embedder.waiting > 0)
         await documents.conversations.delete(Scope("ada", "t1"))
         embedder.gate.set()

@@ -28,6 +28,7 @@ class Counting:
 
     calls: int = 0
     down: bool = False
+    knows_meaning = False
 
     @property
     def model(self) -> str:

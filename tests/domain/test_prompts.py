@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graph.prompts import BLOCK_RULE, LEAST_EXCERPT_TOKENS, chat_messages, memory_block
+from graph.prompts import BLOCK_RULE, LEAST_EXCERPT_TOKENS, by_passages, chat_messages, memory_block
 from memory.mem_config import MemoryConfig
 from memory.tokens import estimate_tokens
 
@@ -170,3 +170,12 @@ def test_messages_stand_in_the_order_of_the_talk() -> None:
 def test_without_memory_the_instructions_stand_alone() -> None:
     made = chat_messages(instructions="Be good.", message="C", window=[], memory="")
     assert made == [{"role": "system", "content": "Be good."}, {"role": "user", "content": "C"}]
+
+
+def test_a_long_hit_is_given_by_the_passages_that_matter() -> None:
+    padding = "It rains. " * 400
+    long = hit(f"{padding}The dragon sleeps. {padding}")
+    cut, short = by_passages([long, hit("Hi.")], "Where does the dragon sleep?", recall_tokens=100)
+    assert "The dragon sleeps." in cut["content"]
+    assert len(cut["content"]) <= 160
+    assert short == hit("Hi.")

@@ -40,7 +40,7 @@ async def test_everything_is_rebuilt_and_what_is_wrong_is_gone(documents: Docume
     (false,) = await make_points([replace(episode(messages[0]), content="Something else.")], embedder)
     await index.upsert([false])
     await index.remove(user_id="ada", ids=[messages[1].id, record.point_id])
-    await IndexStep(index, embedder).add([replace(asked("gone"), user_id="bob")])
+    await IndexStep(index, embedder, documents.timeline).add([replace(asked("gone"), user_id="bob")])
 
     assert await reindex(documents, index, embedder, dry_run=True) == Reindexed(42, 42, 0, 1, dry_run=True)
     assert len(await all_ids(index)) == 41
@@ -59,7 +59,7 @@ async def test_a_user_is_rebuilt_in_place(documents: Documents, index: VectorInd
     embedder = CountingEmbedder()
     await index.remove(user_id="ada", ids=[ours[0].id])
     await index.remove(user_id="bob", ids=[theirs[0].id])
-    await IndexStep(index, embedder).add([asked("gone"), replace(asked("gone"), user_id="bob")])
+    await IndexStep(index, embedder, documents.timeline).add([asked("gone"), replace(asked("gone"), user_id="bob")])
     expected = Reindexed(6, 6, 0, 1, user_id="ada")
     assert await reindex(documents, index, embedder, user_id="ada", dry_run=True) == replace(expected, dry_run=True)
     assert await reindex(documents, index, embedder, user_id="ada") == expected
@@ -118,7 +118,7 @@ async def test_searches_and_writes_go_on_while_thousands_are_rebuilt(documents: 
     rebuilding = asyncio.create_task(reindex(documents, index, CountingEmbedder()))
     while not rebuilding.done():
         hits.append(len(await index.search(query)))
-        await IndexStep(index, CountingEmbedder()).add(await finish_all_more(documents, told))
+        await IndexStep(index, CountingEmbedder(), documents.timeline).add(await finish_all_more(documents, told))
         told += 1
     report = await rebuilding
     assert min(hits) == 1_000

@@ -10,11 +10,11 @@ from typing import cast
 import pytest
 
 from memory.errors import IndexUnavailable, InvalidRequest, ModelUnavailable, NotFound, UnreadableAnswer
-from memory.finding import find
+from memory.finding import Finding, Request
 from memory.mem_config import MemoryConfig
 from memory.owed_points import OwedPoints
 from memory.providers.lexical import LexicalEmbedder
-from memory.recall import Recall, RecallOptions
+from memory.recall_options import RecallOptions
 from memory.scope import Scope
 from memory.summaries import SummaryStep
 from memory.summarizer import Summarizer
@@ -141,8 +141,9 @@ async def test_an_archived_thread_has_a_summary_of_all_that_was_said_and_is_foun
     assert shown["summary_by"] == "model"
     assert made.learning.notified == ["ada"]
     assert await summaries_in(opened) == ["[tea,berlin]"]
-    recall = Recall(opened.documents, opened.index, LexicalEmbedder(), CONFIG, made.clock)
-    (hit,) = await find(recall, Scope("ada"), "berlin", RecallOptions(), kinds=["summary"])
+    finding = Finding(opened.documents, opened.index, LexicalEmbedder(), CONFIG)
+    options = RecallOptions(kinds=("summary",))
+    (hit,) = (await finding.find(Request(Scope("ada"), "berlin", options), now=made.clock())).hits
     assert (hit.entry.kind, hit.entry.thread_id, hit.entry.content) == ("summary", "t1", "[tea,berlin]")
     await made.close()
 

@@ -39,6 +39,14 @@ async def test_a_local_model_knows_meaning(embedder: Embedder) -> None:
     assert len((await embedder.embed_documents(["long text " * 3_200]))[0]) == 384
 
 
+async def test_many_texts_keep_their_order(embedder: Embedder) -> None:
+    texts = [f"{number} " + "dogs and trains " * (number * 7 % 40) for number in range(40)]
+    together = await embedder.embed_documents(texts)
+    for number in (0, 13, 39):
+        [alone] = await embedder.embed_documents([texts[number]])
+        assert together[number] == pytest.approx(alone, abs=1e-4)
+
+
 async def test_a_wrong_path_names_its_setting(tmp_path: Path) -> None:
     for path in (tmp_path / "missing", tmp_path):
         with pytest.raises(ConfigurationError, match="EMBEDDING_MODEL_PATH"):

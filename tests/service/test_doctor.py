@@ -15,7 +15,7 @@ from memory.providers.lexical import LexicalEmbedder
 from memory.scope import GLOBAL_USER
 from memory.stores.edge_index import open_edge_index
 from memory.turn import derived_id
-from memory.vector_index import Entry, VectorIndex, made_point
+from memory.vector_index import Entry, Point, VectorIndex, fingerprint
 from tests.fakes.openai_answers import extraction_tool
 from tests.fakes.openai_server import FakeOpenAI
 from tests.service.commands import recollect
@@ -74,7 +74,8 @@ def harmed(running: Service, harm: str) -> None:
             model = "another" if harm == "wrong_fingerprint" else lexical.model
             if harm == "orphaned":
                 entry = Entry(derived_id("eve", "t", "user"), "eve", "t1", "t", "episode", "Hi.", entry.created_at)
-            await index.upsert([made_point(entry, dense, model=model)])
+            made = fingerprint(entry, model=model, dimension=dimension)
+            await index.upsert([Point(entry, dense, fingerprint=made)])
 
     asyncio.run(work())
 

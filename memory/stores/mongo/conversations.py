@@ -15,6 +15,7 @@ from memory.stores.json_text import to_json
 from memory.stores.mongo.connection import CONVERSATIONS, Connection, Database, Document
 from memory.stores.mongo.message_document import (
     MESSAGE_ONLY,
+    SAID,
     from_message,
     from_reply,
     from_update,
@@ -89,7 +90,7 @@ class MongoConversations:
         """See the port."""
         if limit < 1:
             return []
-        query = {"user_id": scope.user_id, "thread_id": scope.thread, "position": {"$gt": after}}
+        query = {"user_id": scope.user_id, "thread_id": scope.thread, "position": {"$gt": after}, **SAID}
         async with self._connection.use() as database:
             found = database[CONVERSATIONS].find(query, MESSAGE_ONLY).sort("position", ASCENDING).limit(limit)
             return [to_message(document) for document in await found.to_list()]
@@ -134,13 +135,17 @@ class MongoConversations:
                 asked = await messages.find({"_id": {"$in": ids}}, MESSAGE_ONLY).to_list() if ids else []
             if not replies:
                 return
-            yield [to_message(document) for document in (*asked, *replies)]
+            yield [message for message in map(to_message, (*asked, *replies)) if not message.absent]
             query["_id"] = {"$gt": replies[-1]["_id"]}
 
     async def count_indexed_messages(self) -> int:
         """See the port."""
         async with self._connection.use() as database:
-            return 2 * await database[CONVERSATIONS].count_documents({"indexed": True})
+            turns, halves = await asyncio.gather(
+                database[CONVERSATIONS].count_documents({"indexed": True}),
+                database[CONVERSATIONS].count_documents({"indexed": True, "said": 1}),
+            )
+        return 2 * turns - halves
 
     async def exchanges(self, scope: Scope, *, after: int, limit: int) -> list[Exchange]:
         """See the port. One query, unless unfinished turns lie in between."""
@@ -210,7 +215,11 @@ class MongoConversations:
     async def count_messages(self, user_id: str) -> int:
         """See the port."""
         async with self._connection.use() as database:
-            return await database[CONVERSATIONS].count_documents({"user_id": user_id})
+            stored, absent = await asyncio.gather(
+                database[CONVERSATIONS].count_documents({"user_id": user_id}),
+                database[CONVERSATIONS].count_documents({"user_id": user_id, "absent": True}),
+            )
+        return stored - absent
 
     async def oldest(self, user_id: str, *, limit: int) -> list[Message]:
         """See the port."""
@@ -221,15 +230,15 @@ class MongoConversations:
         """See the port."""
         ids = [derived_id(user_id, turn_id, role) for turn_id in turn_ids for role in ("user", "assistant")]
         async with self._connection.use() as database:
-            return (await database[CONVERSATIONS].delete_many({"_id": {"$in": ids}})).deleted_count
+            return await _delete(database, {"_id": {"$in": ids}})
 
     async def delete(self, scope: Scope) -> int:
         """See the port."""
-        query = {"user_id": scope.user_id}
+        query: Document = {"user_id": scope.user_id}
         if scope.thread_id is not None:
             query["thread_id"] = scope.thread_id
         async with self._connection.use() as database:
-            return (await database[CONVERSATIONS].delete_many(query)).deleted_count
+            return await _delete(database, query)
 
 
 async def _as_newest(database: Database, message: Message) -> Message:
@@ -251,6 +260,12 @@ async def _is_accepted(database: Database, reply: Message) -> bool:
     """Whether the message that `reply` answers is stored where the reply says."""
     message_id = derived_id(reply.user_id, reply.turn_id, "user")
     return await _has(database, {"_id": message_id, "thread_id": reply.thread_id, "position": reply.position - 1})
+
+
+async def _delete(database: Database, query: Document) -> int:
+    """Delete what the query finds and say how many messages of it were said."""
+    await database[CONVERSATIONS].delete_many({**query, "absent": True})
+    return (await database[CONVERSATIONS].delete_many(query)).deleted_count
 
 
 async def _has(database: Database, query: Document) -> bool:

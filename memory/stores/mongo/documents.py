@@ -9,9 +9,11 @@ from memory.documents import Documents
 from memory.stores.mongo.connection import CONVERSATIONS, FACTS, THREADS, Connection, open_connection
 from memory.stores.mongo.conversations import MongoConversations
 from memory.stores.mongo.facts import MongoFacts
+from memory.stores.mongo.imports import MongoImports
 from memory.stores.mongo.queue import LEASE, MongoThreadQueue
 from memory.stores.mongo.schema import prepare
 from memory.stores.mongo.threads import MongoThreads
+from memory.stores.mongo.timeline import MongoTimeline
 from memory.stores.mongo.updates import MongoUpdates
 from memory.stores.mongo.users import users_of_any
 
@@ -25,6 +27,8 @@ class MongoDocuments:
 
     def __init__(self, connection: Connection, queue: MongoThreadQueue) -> None:
         self.conversations = MongoConversations(connection)
+        self.timeline = MongoTimeline(connection)
+        self.imports = MongoImports(connection)
         self.facts = MongoFacts(connection)
         self.updates = MongoUpdates(connection)
         self.threads = MongoThreads(connection)

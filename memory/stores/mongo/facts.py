@@ -119,6 +119,11 @@ class MongoFacts:
         """See the port."""
         return await self._count({**_owned(scope), "state": "open"})
 
+    async def has_notes(self, scope: Scope) -> bool:
+        """See the port."""
+        query: Document = {"user_id": scope.user_id, "state": "open", "key": None}
+        return bool(await self._found(query, limit=1, order=()))
+
     async def weakest(self, scope: Scope, *, limit: int) -> list[Fact]:
         """See the port."""
         query: Document = {**_owned(scope), "state": "open", "pinned": False}

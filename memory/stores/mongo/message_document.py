@@ -16,6 +16,8 @@ from memory.update import Update
 
 MESSAGE_ONLY = {"result": False, "update": False}
 """The projection that `to_message` needs no more than."""
+SAID = {"absent": {"$ne": True}}
+"""Finds the messages that were said; those of earlier versions all were."""
 
 
 def from_message(message: Message) -> Document:
@@ -32,13 +34,19 @@ def from_message(message: Message) -> Document:
         "metadata": to_json(message.metadata),
         "timestamp": message.created_at,
         "position": message.position,
+        "imported_id": message.imported_id,
+        "absent": message.absent,
     }
 
 
-def from_reply(reply: Message, result: Mapping[str, Any], update: Update) -> Document:
-    """The document that commits a turn. `committed` (microseconds) orders the commits."""
+def from_reply(reply: Message, result: Mapping[str, Any], update: Update, *, said: int = 2) -> Document:
+    """The document that commits a turn. `committed` (microseconds) orders the commits.
+
+    `said` is how many of the turn's messages are not absent.
+    """
     return {
         **from_message(reply),
+        "said": said,
         "result": to_json(result),
         "committed": time.time_ns() // 1000,
         "generation": 0,
@@ -56,7 +64,7 @@ def from_update(update: Update) -> Document:
 
 
 def to_message(document: Document) -> Message:
-    """The message of a user or an assistant."""
+    """The message of a user or an assistant. Documents of earlier versions lack the last two fields."""
     return Message(
         user_id=document["user_id"],
         thread_id=document["thread_id"],
@@ -67,6 +75,8 @@ def to_message(document: Document) -> Message:
         name=document["name"],
         metadata=from_json(document["metadata"]),
         position=document["position"],
+        imported_id=document.get("imported_id"),
+        absent=document.get("absent", False),
     )
 
 

@@ -22,9 +22,11 @@ async def overviews(
 ) -> list[ThreadOverview]:
     """See the port."""
     latest = await _latest(database, user_id, limit=limit, before=before)
-    turns, messages = await asyncio.gather(
-        _counted(database, {"user_id": user_id, "role": "assistant", "thread_id": {"$in": list(latest)}}),
-        _counted(database, {"user_id": user_id, "thread_id": {"$in": list(latest)}}),
+    threads: Document = {"user_id": user_id, "thread_id": {"$in": list(latest)}}
+    turns, messages, absent = await asyncio.gather(
+        _counted(database, {**threads, "role": "assistant"}),
+        _counted(database, threads),
+        _counted(database, {**threads, "absent": True}),
     )
     several = asyncio.Semaphore(_AT_ONCE)
 
@@ -34,7 +36,9 @@ async def overviews(
 
     positions = await asyncio.gather(*map(last_position, latest))
     return [
-        ThreadOverview(thread_id, at, position, turns.get(thread_id, 0), messages.get(thread_id, 0))
+        ThreadOverview(
+            thread_id, at, position, turns.get(thread_id, 0), messages.get(thread_id, 0) - absent.get(thread_id, 0)
+        )
         for (thread_id, at), position in zip(latest.items(), positions, strict=True)
         if position  # Deleted between two of the questions.
     ]

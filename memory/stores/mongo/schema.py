@@ -15,17 +15,21 @@ from memory.stores.mongo.fact_document import from_fact, to_fact
 
 _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
     CONVERSATIONS: (
-        (("user_id", "thread_id", "timestamp"), False),
+        (("user_id", "thread_id", "timestamp", "position"), False),
         (("session_id", "timestamp"), False),
         (("user_id", "thread_id", "position"), True),
         (("user_id", "role", "thread_id"), False),
         (("user_id", "role", "timestamp", "_id"), False),
-        (("user_id", "timestamp", "thread_id"), False),
+        (("user_id", "timestamp", "thread_id", "position"), False),
+        (("user_id", "imported_id"), False),
+        (("user_id", "name"), False),
+        (("user_id", "absent", "thread_id"), False),
         (("role", "timestamp", "_id"), False),
         (("status", "committed"), False),
         (("status", "user_id", "committed"), False),
         (("user_id", "status", "committed"), False),
         (("indexed", "user_id", "_id"), False),
+        (("indexed", "said"), False),
     ),
     FACTS: (
         (("user_id", "home", "state", "created_at", "id"), False),

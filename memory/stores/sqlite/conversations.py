@@ -147,7 +147,7 @@ class SqliteConversations:
 
     async def count_messages(self, user_id: str) -> int:
         """See the port."""
-        return (await self._database.read(sql.COUNT_MESSAGES, (user_id,)))[0][0]
+        return (await self._database.read(sql.COUNT_MESSAGES, {"user": user_id}))[0][0]
 
     async def oldest(self, user_id: str, *, limit: int) -> list[Message]:
         """See the port."""
@@ -162,10 +162,8 @@ class SqliteConversations:
     async def delete(self, scope: Scope) -> int:
         """See the port."""
         if scope.thread_id is None:
-            return await self._database.erase("DELETE FROM messages WHERE user_id = ? RETURNING 1", (scope.user_id,))
-        return await self._database.erase(
-            "DELETE FROM messages WHERE user_id = ? AND thread_id = ? RETURNING 1", (scope.user_id, scope.thread_id)
-        )
+            return await self._database.erase(sql.DELETE_USER, (scope.user_id,), rebuild="messages")
+        return await self._database.erase(sql.DELETE_THREAD, (scope.user_id, scope.thread_id))
 
 
 def _values(message: Message) -> dict[str, Any]:
@@ -177,4 +175,6 @@ def _values(message: Message) -> dict[str, Any]:
         "name": message.name,
         "content": message.content,
         "metadata": to_json(message.metadata),
+        "imported": message.imported_id,
+        "absent": int(message.absent),
     }

@@ -47,9 +47,15 @@ class Database:
         """Run one writing statement, durable when it returns; the rows that it returns."""
         return await self._run(self._writer, sql, parameters)
 
-    async def erase(self, sql: str, parameters: Parameters = ()) -> int:
-        """Run one DELETE that returns a row for each deleted one; their number. The bytes leave the disk too."""
-        deleted = len(await self.write(sql, parameters))
+    async def erase(self, sql: str, parameters: Parameters = (), *, rebuild: str | None = None) -> int:
+        """Run one DELETE that returns for each row what it counts, 1 or 0; their sum. The bytes leave the disk too.
+
+        All but copies of keys, which pages of an index that were split may keep: `rebuild` names a table whose indexes
+        are written anew, which takes about 15 ms for each 1,000 of its rows.
+        """
+        deleted = sum(count for (count,) in await self.write(sql, parameters))
+        if rebuild is not None:
+            await self.write(f"REINDEX {rebuild}")
         await self.cut_off_log()
         return deleted
 

@@ -8,7 +8,9 @@ from memory.documents import Documents
 from memory.stores.sqlite.conversations import SqliteConversations
 from memory.stores.sqlite.database import Database, open_database
 from memory.stores.sqlite.facts import SqliteFacts
+from memory.stores.sqlite.imports import SqliteImports
 from memory.stores.sqlite.threads import SqliteThreads
+from memory.stores.sqlite.timeline import SqliteTimeline
 from memory.stores.sqlite.updates import SqliteUpdates
 from memory.thread_queue import LocalThreadQueue
 
@@ -37,6 +39,8 @@ class SqliteDocuments:
 
     def __init__(self, database: Database) -> None:
         self.conversations = SqliteConversations(database)
+        self.timeline = SqliteTimeline(database)
+        self.imports = SqliteImports(database)
         self.facts = SqliteFacts(database)
         self.updates = SqliteUpdates(database)
         self.threads = SqliteThreads(database)

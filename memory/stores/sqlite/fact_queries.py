@@ -45,6 +45,12 @@ ORDER BY confirmed_at LIMIT ?
 """
 COUNT_OPEN_OF_USER = f"SELECT count(*) FROM facts INDEXED BY facts_open WHERE user_id = ? AND {_OPEN}"
 COUNT_OPEN_OF_THREAD = f"SELECT count(*) FROM facts WHERE user_id = ? AND home = ? AND {_OPEN}"
+HAS_NOTES = f"""
+SELECT EXISTS (
+    SELECT 1 FROM facts INDEXED BY facts_open
+    WHERE user_id = ? AND {_OPEN} AND key IS NULL
+)
+"""
 WEAKEST_OF_USER = f"""
 SELECT {FACT_COLUMNS} FROM facts INDEXED BY facts_by_weight
 WHERE user_id = ? AND {_OPEN} AND pinned = 0 ORDER BY importance, confirmed_at LIMIT ?

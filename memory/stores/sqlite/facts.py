@@ -97,6 +97,10 @@ class SqliteFacts:
             return (await self._database.read(sql.COUNT_OPEN_OF_USER, (scope.user_id,)))[0][0]
         return (await self._database.read(sql.COUNT_OPEN_OF_THREAD, (scope.user_id, scope.thread_id)))[0][0]
 
+    async def has_notes(self, scope: Scope) -> bool:
+        """See the port."""
+        return bool((await self._database.read(sql.HAS_NOTES, (scope.user_id,)))[0][0])
+
     async def weakest(self, scope: Scope, *, limit: int) -> list[Fact]:
         """See the port."""
         if scope.thread_id is None:

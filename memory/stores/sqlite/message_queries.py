@@ -15,8 +15,10 @@ NOT EXISTS (
 """
 
 ACCEPT = """
-INSERT INTO messages (user_id, thread_id, turn_id, role, name, content, metadata, position, created_at)
-SELECT :user, :thread, :turn, :role, :name, :content, :metadata, newest + 1 + newest % 2, max(:now, latest + 1)
+INSERT INTO messages
+    (user_id, thread_id, turn_id, role, name, content, metadata, imported_id, absent, position, created_at)
+SELECT :user, :thread, :turn, :role, :name, :content, :metadata, :imported, :absent,
+    newest + 1 + newest % 2, max(:now, latest + 1)
 FROM (SELECT
     (SELECT coalesce(max(position), 0) FROM messages WHERE user_id = :user AND thread_id = :thread) AS newest,
     (SELECT coalesce(max(created_at), 0) FROM messages WHERE user_id = :user AND thread_id = :thread) AS latest)
@@ -26,9 +28,10 @@ RETURNING position, created_at
 """
 COMMIT = """
 INSERT INTO messages
-    (user_id, thread_id, turn_id, role, name, content, metadata, position, created_at, result, status, indexed,
-     update_json)
-SELECT :user, :thread, :turn, :role, :name, :content, :metadata, :position, :now, :result, :status, :indexed, :update
+    (user_id, thread_id, turn_id, role, name, content, metadata, imported_id, absent, position, created_at, result,
+     status, indexed, update_json, said)
+SELECT :user, :thread, :turn, :role, :name, :content, :metadata, :imported, :absent, :position, :now, :result,
+    :status, :indexed, :update, 2 - absent - :absent
 FROM messages
 WHERE user_id = :user AND turn_id = :turn AND role = 'user' AND thread_id = :thread AND position = :position - 1
 ON CONFLICT DO NOTHING
@@ -39,7 +42,7 @@ SELECT {message_columns()}, result, update_json FROM messages WHERE user_id = ? 
 """
 MESSAGES = f"""
 SELECT {message_columns()} FROM messages
-WHERE user_id = ? AND thread_id = ? AND position > ? ORDER BY position LIMIT ?
+WHERE user_id = ? AND thread_id = ? AND position > ? AND absent = 0 ORDER BY position LIMIT ?
 """
 RECENT = f"""
 SELECT {exchange_columns()} FROM messages AS reply {_WITH_MESSAGE}
@@ -60,7 +63,11 @@ COUNT_OF_USER = """
 SELECT count(*) FROM
 (SELECT 1 FROM messages INDEXED BY messages_by_position WHERE user_id = ? AND position % 2 = 0 LIMIT ?)
 """
-COUNT_MESSAGES = "SELECT count(*) FROM messages INDEXED BY messages_by_position WHERE user_id = ?"
+COUNT_MESSAGES = """
+SELECT
+    (SELECT count(*) FROM messages INDEXED BY messages_by_position WHERE user_id = :user)
+    - (SELECT count(*) FROM messages INDEXED BY messages_absent WHERE user_id = :user AND absent = 1)
+"""
 # The threads' ids by leaps from one to the next, then each one's latest time, then the counts of those on the page.
 OVERVIEWS = """
 WITH RECURSIVE
@@ -80,7 +87,10 @@ page(thread_id, at) AS MATERIALIZED (
     WHERE :before_at IS NULL OR (at, thread_id) < (:before_at, :before_thread)
     ORDER BY at DESC, thread_id DESC LIMIT :limit
 )
-SELECT page.thread_id, page.at, max(position), sum(position % 2 = 0), count(*)
+SELECT page.thread_id, page.at, max(position), sum(position % 2 = 0), count(*) - (
+    SELECT count(*) FROM messages AS other INDEXED BY messages_absent
+    WHERE other.user_id = :user AND other.thread_id = page.thread_id AND other.absent = 1
+)
 FROM page CROSS JOIN messages INDEXED BY messages_by_position
 ON messages.user_id = :user AND messages.thread_id = page.thread_id
 GROUP BY page.at, page.thread_id ORDER BY page.at DESC, page.thread_id DESC
@@ -91,7 +101,7 @@ WHERE reply.indexed = 1 AND reply.seq > :after AND (:user IS NULL OR reply.user_
 ORDER BY reply.seq LIMIT :limit
 """
 INDEXED_OF_USER = INDEXED.replace("(:user IS NULL OR reply.user_id = :user)", "reply.user_id = :user")
-COUNT_INDEXED = "SELECT 2 * count(*) FROM messages WHERE indexed = 1"
+COUNT_INDEXED = "SELECT coalesce(sum(said), 0) FROM messages INDEXED BY messages_searchable WHERE indexed = 1"
 TURNS = f"""
 SELECT {turn_columns()} FROM messages AS reply INDEXED BY messages_by_turn {_WITH_MESSAGE}
 WHERE reply.user_id = :user AND reply.turn_id > :after AND reply.role = 'assistant'
@@ -112,8 +122,10 @@ SELECT {message_columns("message")} FROM messages AS message INDEXED BY messages
 WHERE message.role = 'user' AND message.user_id = ? AND {_NOT_PENDING}
 ORDER BY message.created_at, message.seq LIMIT ?
 """
+DELETE_USER = "DELETE FROM messages WHERE user_id = ? RETURNING 1 - absent"
+DELETE_THREAD = "DELETE FROM messages WHERE user_id = ? AND thread_id = ? RETURNING 1 - absent"
 
 
 def several_removed(count: int) -> str:
     """Deletes both messages of `count` turns of a user."""
-    return f"DELETE FROM messages WHERE user_id = ? AND turn_id IN ({', '.join('?' * count)}) RETURNING 1"
+    return f"DELETE FROM messages WHERE user_id = ? AND turn_id IN ({', '.join('?' * count)}) RETURNING 1 - absent"

@@ -6,7 +6,10 @@ from memory.stores.update_json import update_from_json
 from memory.times import from_ms
 from memory.turn import Exchange, Message, Turn
 
-_MESSAGE = ("user_id", "thread_id", "turn_id", "role", "position", "created_at", "name", "content", "metadata")
+_MESSAGE = (
+    *("user_id", "thread_id", "turn_id", "role", "position", "created_at", "name", "content", "metadata"),
+    *("imported_id", "absent"),
+)
 _WIDTH = len(_MESSAGE)
 
 
@@ -27,7 +30,7 @@ def turn_columns() -> str:
 
 def to_message(row: Row) -> Message:
     """From `message_columns`; further columns are ignored."""
-    user_id, thread_id, turn_id, role, position, created_at, name, content, metadata, *_ = row
+    user_id, thread_id, turn_id, role, position, created_at, name, content, metadata, imported_id, absent, *_ = row
     return Message(
         user_id=user_id,
         thread_id=thread_id,
@@ -38,6 +41,8 @@ def to_message(row: Row) -> Message:
         name=name,
         metadata=from_json(metadata),
         position=position,
+        imported_id=imported_id,
+        absent=bool(absent),
     )
 
 

@@ -130,8 +130,26 @@ PRAGMA user_version = 2;
 COMMIT;
 """
 
-_SCRIPTS = (_FIRST, _SECOND)
-VERSION = len(_SCRIPTS)
+# Before, each turn had two messages that were said, and nothing was imported. `said` counts those of a reply's turn.
+_THIRD = """
+BEGIN IMMEDIATE;
+ALTER TABLE messages ADD COLUMN imported_id TEXT;
+ALTER TABLE messages ADD COLUMN absent INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE messages ADD COLUMN said INTEGER NOT NULL DEFAULT 2;
+DROP INDEX messages_by_time;
+CREATE INDEX messages_by_time ON messages (user_id, thread_id, created_at, position);
+CREATE INDEX messages_of_user_by_time ON messages (user_id, created_at, thread_id, position);
+CREATE INDEX messages_searchable ON messages (user_id, thread_id, position, indexed, said, absent) WHERE indexed = 1;
+CREATE INDEX messages_imported ON messages (user_id, imported_id) WHERE imported_id IS NOT NULL;
+CREATE INDEX messages_named ON messages (user_id, name) WHERE name IS NOT NULL;
+CREATE INDEX messages_absent ON messages (user_id, thread_id, absent) WHERE absent = 1;
+PRAGMA user_version = 3;
+COMMIT;
+"""
+
+SCRIPTS = (_FIRST, _SECOND, _THIRD)
+"""Each brings a file up by one version. Files were made by them, so they never change."""
+VERSION = len(SCRIPTS)
 
 
 def prepare(connection: sqlite3.Connection, path: Path) -> int:
@@ -148,7 +166,7 @@ def prepare(connection: sqlite3.Connection, path: Path) -> int:
         )
     if found == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise ConfigurationError(f"{path} is another program's database; choose another DATA_DIR.")
-    for script in _SCRIPTS[found:]:
+    for script in SCRIPTS[found:]:
         connection.executescript(script)
     row = connection.execute("UPDATE state SET openings = openings + 1 RETURNING openings").fetchall()
     return row[0][0]

@@ -246,6 +246,14 @@ class FactsContract:
         assert await documents.facts.aged(before=old[0].confirmed_at, limit=9) == []
         assert await documents.facts.aged(before=NOW, limit=0) == []
 
+    async def test_whether_a_user_has_facts_without_a_key(self, documents: Documents):
+        await store(documents, fact("keyed"), superseded("ended", key=None), fact("undone", key=None, status="undone"))
+        assert not await documents.facts.has_notes(ADA)
+        await store(documents, fact("note", key=None, scope="thread", thread_id="t1"))
+        assert await documents.facts.has_notes(ADA)
+        assert await documents.facts.has_notes(ADA_T1)
+        assert not await documents.facts.has_notes(Scope("bob"))
+
     async def test_open_facts_are_counted_and_the_weakest_named(self, documents: Documents):
         weak = [
             fact("least", importance=0, confirmed_at=NOW),

@@ -5,9 +5,11 @@ from tests.contracts.documents.conftest import Backend, MongoDatabase
 from tests.contracts.documents.conversations import ConversationsContract
 from tests.contracts.documents.fact_pages import FactPagesContract
 from tests.contracts.documents.facts import FactsContract
+from tests.contracts.documents.imports import ImportsContract
 from tests.contracts.documents.kept_turns import KeptTurnsContract
 from tests.contracts.documents.queue import QueueContract
 from tests.contracts.documents.thread_records import ThreadRecordsContract
+from tests.contracts.documents.timeline import TimelineContract
 from tests.contracts.documents.updates import UpdatesContract
 
 
@@ -35,6 +37,14 @@ class TestFactPages(Mongo, FactPagesContract):
 
 class TestKeptTurns(Mongo, KeptTurnsContract):
     more_than_a_batch = 110
+
+
+class TestTimeline(Mongo, TimelineContract):
+    many = 500
+
+
+class TestImports(Mongo, ImportsContract):
+    many = 110
 
 
 class TestThreadRecords(Mongo, ThreadRecordsContract):

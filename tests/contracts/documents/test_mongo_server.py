@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pymongo import AsyncMongoClient
 
+from memory.dates import Period
 from memory.documents import Documents
 from memory.errors import ConfigurationError, StoreUnavailable, ThreadBusy
 from memory.fact import Ended
@@ -21,6 +22,7 @@ from memory.stores.update_json import update_to_json
 from memory.update import owed
 from tests.contracts.documents.conftest import MongoDatabase
 from tests.contracts.documents.cut_off import cut_off
+from tests.contracts.documents.past_turns import SETTLED, past, without_reply
 from tests.contracts.documents.queue import Runs, started
 from tests.contracts.documents.samples import LEASE, NOW, SECOND, answer, asked, fact, failed, finish, indexed
 
@@ -181,6 +183,41 @@ async def test_an_update_that_an_earlier_version_worded_is_rewritten(mongo_datab
         assert not await documents.conversations.rewrite(turn, result={}, update=failed("late"))
 
 
+async def test_messages_of_an_earlier_version_were_all_said(mongo_database: MongoDatabase):
+    always = Period(NOW, NOW + timedelta(days=1))
+    async with open_mongo_documents(*mongo_database) as documents:
+        exchange = await finish(documents, "turn1", update=SETTLED)
+        async with AsyncMongoClient[dict[str, Any]](mongo_database.url) as client:
+            messages = client[mongo_database.name]["conversations"]
+            later = dict.fromkeys(("imported_id", "absent", "said"), "")
+            assert (await messages.update_many({}, {"$unset": later})).matched_count == 2
+        found = list(exchange.messages)
+        assert await documents.conversations.messages(T1, limit=9) == found
+        assert await documents.conversations.recent(T1, limit=9) == [exchange]
+        assert await documents.conversations.count_messages("ada") == 2
+        assert await documents.conversations.count_indexed_messages() == 2
+        assert await documents.timeline.during(T1, always, limit=9) == found
+        assert await documents.timeline.preceding(found, count=3) == {found[1].id: [found[0].content]}
+        assert await documents.imports.insert([past(1), without_reply(past(2))]) == 1
+        assert await documents.conversations.count_indexed_messages() == 3
+        assert await documents.conversations.delete(T1) == 3
+
+
+async def test_the_reply_of_a_deleted_turn_holds_up_no_import(mongo_database: MongoDatabase):
+    async with open_mongo_documents(*mongo_database) as documents:
+        gone = await finish(documents, "gone")
+        async with AsyncMongoClient[dict[str, Any]](mongo_database.url) as client:
+            messages = client[mongo_database.name]["conversations"]
+            await messages.delete_one({"_id": gone.user.id})
+            await messages.update_one({"_id": gone.assistant.id}, {"$set": {"position": 0}})
+            half = await documents.conversations.accept(past(1).message)
+            await messages.update_one({"_id": gone.assistant.id}, {"$set": {"position": half.position + 1}})
+        assert await documents.imports.insert([past(1), past(2)]) == 2
+        listed = await documents.conversations.messages(T1, limit=9)
+        assert [message.position for message in listed] == [1, 2, 3, 4]
+        assert {message.turn_id for message in listed} == {"turn1", "turn2"}
+
+
 async def until_it_serves(documents: Documents) -> None:
     async with asyncio.timeout(10):
         while True:
@@ -203,6 +240,9 @@ CALLS: dict[str, Callable[[Documents], Awaitable[object]]] = {
     "users": lambda documents: anext(aiter(documents.users())),
     "overviews": lambda documents: documents.conversations.overviews("ada", limit=1),
     "aged": lambda documents: documents.conversations.aged(before=NOW, limit=1),
+    "names": lambda documents: documents.timeline.names("ada", limit=1),
+    "preceding": lambda documents: documents.timeline.preceding([asked()], count=1),
+    "import": lambda documents: documents.imports.insert([past(1)]),
     "record of thread": lambda documents: documents.threads.record(T1),
     "living": lambda documents: documents.facts.living(T1, at=NOW, limit=1),
     "queue": lambda documents: Runs().turn(documents.queue, 1),

@@ -7,9 +7,11 @@ from tests.contracts.documents.conftest import Backend
 from tests.contracts.documents.conversations import ConversationsContract
 from tests.contracts.documents.fact_pages import FactPagesContract
 from tests.contracts.documents.facts import FactsContract
+from tests.contracts.documents.imports import ImportsContract
 from tests.contracts.documents.kept_turns import KeptTurnsContract
 from tests.contracts.documents.queue import QueueContract
 from tests.contracts.documents.thread_records import ThreadRecordsContract
+from tests.contracts.documents.timeline import TimelineContract
 from tests.contracts.documents.updates import UpdatesContract
 
 
@@ -36,6 +38,14 @@ class TestFactPages(Sqlite, FactPagesContract):
 
 
 class TestKeptTurns(Sqlite, KeptTurnsContract):
+    pass
+
+
+class TestTimeline(Sqlite, TimelineContract):
+    pass
+
+
+class TestImports(Sqlite, ImportsContract):
     pass
 
 

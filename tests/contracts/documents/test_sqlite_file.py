@@ -15,7 +15,15 @@ import pytest
 from memory.documents import Documents, FactFilter
 from memory.errors import ConfigurationError, StoreUnavailable
 from memory.scope import Scope
-from memory.stores.sqlite import fact_queries, message_queries, open_sqlite_documents, threads, updates
+from memory.stores.sqlite import (
+    fact_queries,
+    imports,
+    message_queries,
+    open_sqlite_documents,
+    threads,
+    timeline,
+    updates,
+)
 from memory.stores.sqlite.documents import USERS
 from memory.thread_record import ThreadRecord
 from memory.update import owed
@@ -38,6 +46,15 @@ HOT = {
     "turns": message_queries.TURNS,
     "rewrite": message_queries.REWRITE,
     "oldest": message_queries.OLDEST,
+    "during, thread": timeline.DURING_OF_THREAD,
+    "during, user": timeline.DURING_OF_USER,
+    "latest of thread": timeline.LATEST_OF_THREAD,
+    "latest of user": timeline.LATEST_OF_USER,
+    "preceding": timeline.PRECEDING,
+    "before": timeline.BEFORE,
+    "after": timeline.AFTER,
+    "known": imports.known_statement(3),
+    "settle": imports.settle_statement(3),
     "pending": updates.PENDING,
     "record": updates.RECORD,
     "failed of user": updates.FAILED_OF_USER,
@@ -73,7 +90,7 @@ SWEPT = {
     "count of indexed facts": (fact_queries.COUNT_INDEXED, "SCAN facts USING COVERING INDEX facts_indexed"),
     "closing": (threads.CLOSING, "SCAN threads USING INDEX threads_closing"),
     "users who owe records": (threads.OWED_USERS, "SCAN threads USING COVERING INDEX threads_owed"),
-    "count of indexed": (message_queries.COUNT_INDEXED, "SCAN messages USING COVERING INDEX messages_indexed"),
+    "count of indexed": (message_queries.COUNT_INDEXED, "SCAN messages USING COVERING INDEX messages_searchable"),
 }
 
 
@@ -123,7 +140,9 @@ async def test_living_facts_come_from_the_indexes_of_what_may_hold(documents: Do
     ]
 
 
-@pytest.mark.parametrize("statement", [message_queries.OVERVIEWS, USERS], ids=["overviews", "users"])
+@pytest.mark.parametrize(
+    "statement", [message_queries.OVERVIEWS, USERS, timeline.NAMES], ids=["overviews", "users", "names"]
+)
 async def test_lists_leap_from_one_to_the_next(documents: Documents, path: Path, statement: str):
     await documents.ping()
     steps = plan(path, statement)

@@ -11,6 +11,7 @@ import pytest
 from memory.errors import IndexUnavailable
 from memory.scope import Scope
 from memory.vector_index import Kind, Point, Query, SparseVector, VectorIndex, collection_name
+from tests.contracts.index.channels import ChannelContract
 from tests.contracts.index.points import (
     DIMENSION,
     MODEL,
@@ -21,12 +22,11 @@ from tests.contracts.index.points import (
     point,
     vector,
 )
-from tests.contracts.index.rebuilding import RebuildContract
 
 ADA = Scope("ada")
 
 
-class IndexContract(RebuildContract):
+class IndexContract(ChannelContract):
     async def test_a_fresh_index_is_empty_and_serves(self, index: VectorIndex) -> None:
         await index.ping()
         assert await index.count() == 0
@@ -38,7 +38,7 @@ class IndexContract(RebuildContract):
         assert await index.other_collections() == []
 
     async def test_every_field_comes_back(self, index: VectorIndex) -> None:
-        full = entry(name="Ada L.", message_id=str(uuid4()), role="assistant")
+        full = entry(name="Ada L.", message_id=str(uuid4()), role="assistant", position=7)
         bare = entry(thread_id=None, kind="document", role=None, id=str(uuid4()))
         bare = replace(bare, turn_id=None)
         sparse = SparseVector([3, 70_000], [0.5, 1.5])

@@ -6,15 +6,20 @@ import subprocess
 import sys
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import qdrant_edge as edge
 
+from memory.dates import Period
 from memory.errors import IndexUnavailable
 from memory.scope import Scope
 from memory.stores.edge_index import open_edge_index
+from memory.stores.edge_shard import OWNER, open_shard
+from memory.stores.points import CREATED, THREAD, TURN, USER
 from memory.vector_index import Point, Query, VectorIndex, collection_name
-from tests.contracts.index.points import DIMENSION, MODEL, point, vector
+from tests.contracts.index.points import DIMENSION, MODEL, WHEN, point, vector
 from tests.contracts.index.suite import IndexContract
 
 NAME = collection_name("edge", model=MODEL, dimension=DIMENSION)
@@ -33,6 +38,21 @@ class TestEdgeIndex(IndexContract):
         self, place: Path, *, model: str = MODEL, dimension: int = DIMENSION
     ) -> AbstractAsyncContextManager[VectorIndex]:
         return open_edge_index(place, base=self.base, model=model, dimension=dimension)
+
+
+async def test_an_index_of_a_payload_field_that_an_older_version_lacked_is_made_at_opening(tmp_path: Path) -> None:
+    async with opened(tmp_path) as index:
+        await index.upsert([point(1)])
+    shard = open_shard(tmp_path / NAME, dimension=DIMENSION)
+    shard.update(edge.UpdateOperation.delete_field_index(CREATED))
+    assert CREATED not in shard.info().payload_schema
+    shard.close()
+    async with opened(tmp_path) as index:
+        query = Query(Scope("ada"), vector(1), limit=9, period=Period(WHEN, WHEN + timedelta(seconds=1)))
+        assert len(await index.search(query)) == 1
+    shard = open_shard(tmp_path / NAME, dimension=DIMENSION)
+    assert {CREATED, OWNER, USER, THREAD, TURN} <= set(shard.info().payload_schema)
+    shard.close()
 
 
 def set_aside(folder: Path) -> list[Path]:

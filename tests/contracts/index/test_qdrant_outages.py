@@ -31,6 +31,7 @@ CALLS: dict[str, Callable[[VectorIndex], Awaitable[Any]]] = {
     "ping": lambda index: index.ping(),
     "upsert": lambda index: index.upsert([point(1)]),
     "search": lambda index: index.search(Query(Scope("ada"), vector(1), limit=1)),
+    "rank": lambda index: index.rank([Query(Scope("ada"), vector(1), limit=1)]),
     "fingerprints": lambda index: index.fingerprints([point(1).entry.id]),
     "entries": lambda index: index.entries([point(1).entry.id]),
     "ids": lambda index: index.ids(),

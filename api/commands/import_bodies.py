@@ -1,0 +1,98 @@
+"""The lines of a source as bodies of `POST /api/import`, small enough for any service."""
+
+import json
+from collections import OrderedDict
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from memory.import_batch import FailedLine
+from memory.import_line import BadLine, Thread, parse_object, thread_of
+from memory.import_pairs import MOST_WAITING
+from memory.import_source import SourceLine, Unreadable
+
+MOST_BYTES = 900_000
+"""The least that MAX_UPLOAD_MB allows is a million."""
+
+
+class _Line(NamedTuple):
+    number: int
+    text: bytes
+
+
+@dataclass
+class Body:
+    """Lines to be sent together, with the numbers that they have in the source."""
+
+    lines: list[_Line] = field(default_factory=list[_Line])
+    size: int = 0
+
+    @property
+    def content(self) -> bytes:
+        """What is sent."""
+        return b"".join(line.text for line in self.lines)
+
+    @property
+    def last(self) -> int:
+        """The number of its last line."""
+        return max((line.number for line in self.lines), default=0)
+
+    def number_of(self, place: int) -> int:
+        """The number in the source of the body's `place`-th line, from 1."""
+        return self.lines[place - 1].number
+
+
+class Bodies:
+    """Cuts the lines into bodies, never between a message and its answer; what is no line at all fails here."""
+
+    def __init__(self, *, most: int = MOST_BYTES) -> None:
+        self.failed: list[FailedLine] = []
+        self._most = most
+        self._body = Body()
+        self._waiting: OrderedDict[Thread, _Line] = OrderedDict()
+
+    async def cut(self, lines: AsyncIterable[SourceLine]) -> AsyncIterator[Body]:
+        """The bodies, one after the other."""
+        async for source in lines:
+            if isinstance(source.said, Unreadable):
+                self.failed.append(FailedLine(source.number, source.said.error))
+                continue
+            for body in self._take(source.number, source.said):
+                yield body
+        while self._waiting:
+            for body in self._add(self._waiting.popitem(last=False)[1]):
+                yield body
+        if self._body.lines:
+            yield self._body
+
+    def _take(self, number: int, said: bytes | Mapping[str, Any]) -> Iterator[Body]:
+        """A user's message is held until the next line of its thread: that may be the answer."""
+        text = said if isinstance(said, bytes) else json.dumps(said).encode()
+        line = _Line(number, text.strip() + b"\n")
+        thread, is_asking = _place(said)
+        before = self._waiting.pop(thread, None) if thread is not None else None
+        if thread is not None and is_asking:
+            if before is not None:
+                yield from self._add(before)
+            self._waiting[thread] = line
+            if len(self._waiting) > MOST_WAITING:
+                yield from self._add(self._waiting.popitem(last=False)[1])
+        else:
+            yield from self._add(*([line] if before is None else [before, line]))
+
+    def _add(self, *lines: _Line) -> Iterator[Body]:
+        size = sum(len(line.text) for line in lines)
+        if self._body.lines and self._body.size + size > self._most:
+            yield self._body
+            self._body = Body()
+        self._body.lines += lines
+        self._body.size += size
+
+
+def _place(said: bytes | Mapping[str, Any]) -> tuple[Thread | None, bool]:
+    """The line's thread, and whether it is a user's message; the service says what is wrong with it."""
+    try:
+        fields = parse_object(said) if isinstance(said, bytes) else said
+    except BadLine:
+        return None, False
+    return thread_of(fields), fields.get("role") == "user"

@@ -1,0 +1,171 @@
+"""What recall finds on LoCoMo: `python -m benchmarks.recall` (`make bench-recall`).
+
+LOCOMO_PATH names LoCoMo's `locomo10.json`. The embedder is the service's own (EMBEDDING_MODEL, EMBEDDING_MODEL_PATH;
+with the path alone, all-MiniLM-L6-v2), and the built-in one. Printed is a Markdown table beside the published figures;
+`--folds` adds figures with weights chosen on other conversations, `--scale` the time of a search as memories grow.
+Missing a target is said, and is no failure of the run.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from benchmarks.locomo import Talk, read_locomo
+from benchmarks.recall_folds import cross_validated
+from benchmarks.recall_measures import AT, BUDGET, Figures, Outcome, figures
+from benchmarks.recall_passes import add_facts, ask, say, take_in
+from benchmarks.recall_plot import plot
+from benchmarks.recall_scale import FULL, QUICK, Scale, scale
+from benchmarks.report import Row, conclusion, machine, table, write
+from memory.mem_config import MemoryConfig
+from memory.opening import open_memory
+from settings import load_settings
+
+RESULTS = Path(__file__).parent / "results" / "recall.json"
+MINILM = "fastembed:sentence-transformers/all-MiniLM-L6-v2"
+LEXICAL = "lexical"
+NO_SWEEP_SECONDS = 86_400.0
+PUBLISHED = ("DRAGON over turns (LoCoMo paper, table 3)", {5: 56.7, 10: 66.2, 25: 76.7, 50: 82.7})
+FACTS = "with extracted facts"
+TARGETS = {5: 76.0, 10: 84.5, 25: 90.5}
+TARGET_WITHIN = 89.5
+TARGET_LEXICAL = 77.0
+
+
+@dataclass(slots=True)
+class Found:
+    """Passes by what they are called, and the same with weights chosen on other conversations."""
+
+    passes: dict[str, list[Outcome]] = field(default_factory=dict[str, list[Outcome]])
+    folds: dict[str, list[Outcome]] = field(default_factory=dict[str, list[Outcome]])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print the tables, write JSON and PNG."""
+    given = _arguments(arguments)
+    ran_on, base = machine(), _base()
+    rows, raw = list[Row](), dict[str, Any]()
+    if given.locomo is not None:
+        talks = read_locomo(given.locomo)
+        found = uvloop.run(_measure(talks, base, with_folds=given.folds))
+        print(recall_table(found), end="\n\n")
+        rows += targets(found)
+        raw |= _raw(found)
+        plot(given.json.with_suffix(".png"), found.passes)
+    if given.scale:
+        sizes: Scale = QUICK if given.quick else FULL
+        measured = uvloop.run(_scale(base, sizes))
+        rows += measured[0]
+        raw["scale"] = measured[1]
+    print(table(rows))
+    print(f"\n{conclusion(rows)}")
+    write(given.json, rows=rows, figures=raw, ran_on=ran_on)
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.recall", description="What recall finds on LoCoMo.")
+    named = os.environ.get("LOCOMO_PATH")
+    parser.add_argument(
+        "--locomo", type=Path, default=Path(named) if named else None, help="locomo10.json; default: LOCOMO_PATH"
+    )
+    parser.add_argument("--folds", action="store_true", help="also with weights chosen on other conversations")
+    parser.add_argument("--scale", action="store_true", help="also how long a search takes as memories grow")
+    parser.add_argument("--quick", action="store_true", help="a small --scale, whose figures mean little")
+    parser.add_argument("--json", type=Path, default=RESULTS, help="where the figures go; the plot beside them")
+    given = parser.parse_args(arguments)
+    if given.locomo is None and not given.scale:
+        parser.error("LOCOMO_PATH is not set: name LoCoMo's locomo10.json, or measure --scale alone.")
+    return given
+
+
+def _base() -> MemoryConfig:
+    """The service's own configuration, with embedded stores, in a folder that is named later."""
+    # A sweep would take turns whose import is under way for left behind, and embed them beside what is timed.
+    config = load_settings().memory().replace(mongodb_url=None, qdrant_url=None, sweep_seconds=NO_SWEEP_SECONDS)
+    if config.embedding_model is None and config.embedding_model_path is not None:
+        return config.replace(embedding_model=MINILM)
+    return config
+
+
+async def _measure(talks: Sequence[Talk], base: MemoryConfig, *, with_folds: bool) -> Found:
+    found = Found()
+    embedders = dict.fromkeys((base.embedding_model or LEXICAL, LEXICAL))
+    for model in embedders:
+        with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+            async with open_memory(base.replace(data_dir=Path(folder), embedding_model=model)) as memory:
+                await take_in(memory, talks)
+                for name in (_short(model), f"{_short(model)}, {FACTS}"):
+                    if name.endswith(FACTS):
+                        await add_facts(memory, talks)
+                    found.passes[name] = await ask(memory, talks, doing=name)
+                    if with_folds:
+                        found.folds[name] = await cross_validated(memory, talks, doing=name)
+    return found
+
+
+def _short(model: str) -> str:
+    return "no embedding model" if model == LEXICAL else model.rpartition("/")[2].removeprefix("fastembed:")
+
+
+def recall_table(found: Found) -> str:
+    """Recall beside the published row, in percent, as a Markdown table; categories at 10."""
+    by_name = {name: figures(outcomes) for name, outcomes in found.passes.items()}
+    by_name |= {f"{name}; weights of other conversations": figures(outcomes) for name, outcomes in found.folds.items()}
+    categories = list(next(iter(by_name.values())).by_category)
+    head = ["pipeline", *(f"R@{k}" for k in AT), f"R in {BUDGET:,} tokens", *(f"{c} @10" for c in categories), "ms"]
+    name, published = PUBLISHED
+    lines = [head, [name, *(f"{published[k]:.1f}" for k in AT), *[""] * (len(categories) + 2)]]
+    lines += [[name, *_cells(row, categories)] for name, row in by_name.items()]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines]
+    padded.insert(1, ["-" * width for width in widths])
+    return "\n".join(f"| {' | '.join(line)} |" for line in padded)
+
+
+def _cells(row: Figures, categories: Sequence[str]) -> list[str]:
+    recalls = [*(row.at[k] for k in AT), row.within, *(row.by_category[name] for name in categories)]
+    return [*(f"{value:.1f}" for value in recalls), f"{row.p50:.1f} / {row.p95:.1f}"]
+
+
+def targets(found: Found) -> list[Row]:
+    """What was to be reached, by the pass with facts of the first embedder and without an embedding model."""
+    rows = list[Row]()
+    for name, outcomes in found.passes.items():
+        reached, is_lexical = figures(outcomes), name.startswith(_short(LEXICAL))
+        if name.endswith(FACTS) == is_lexical:
+            continue  # the facts are part of the one target, and not of the other
+        wanted = {10: TARGET_LEXICAL} if is_lexical else TARGETS
+        rows += [_reached(f"{name}: R@{k}", target, reached.at[k]) for k, target in wanted.items()]
+        if not is_lexical:
+            rows.append(_reached(f"{name}: R in {BUDGET:,} tokens", TARGET_WITHIN, reached.within))
+    return rows
+
+
+def _reached(what: str, target: float, figure: float) -> Row:
+    return Row(what, f">= {target:.1f}", f"{figure:.1f}", figure >= target)
+
+
+def _raw(found: Found) -> dict[str, Any]:
+    groups: Mapping[str, dict[str, list[Outcome]]] = {"passes": found.passes, "folds": found.folds}
+    return {
+        group: {name: figures(outcomes).as_json() for name, outcomes in passes.items()}
+        for group, passes in groups.items()
+    }
+
+
+async def _scale(base: MemoryConfig, sizes: Scale) -> tuple[list[Row], dict[str, Any]]:
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        say(f"measuring a search at {sizes.others[0]:,} to {sizes.others[-1]:,} messages of others")
+        async with open_memory(base.replace(data_dir=Path(folder))) as memory:
+            return await scale(memory, sizes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""LoCoMo through the memory itself: imported as anybody imports, searched as `POST /api/memory/search` searches."""
+
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+
+from benchmarks.locomo import Said, Talk
+from benchmarks.recall_measures import AT, Outcome, outcome
+from memory.fact import Fact
+from memory.hit import Hit
+from memory.import_line import read_message
+from memory.import_source import split_lines
+from memory.importing import import_lines
+from memory.memory import Memory
+from memory.recall_options import RecallOptions
+from memory.scope import Scope
+from memory.turn import derived_id
+
+
+async def search(memory: Memory, user_id: str, query: str, top_k: int, *, now: datetime) -> Sequence[Hit]:
+    """The user's messages that the query finds, best first: what the route does, with its defaults."""
+    options = RecallOptions(top_k=top_k, kinds=("episode",))
+    return (await memory.recall.find(Scope(user_id), query, options, now=now)).hits
+
+
+async def take_in(memory: Memory, talks: Sequence[Talk]) -> None:
+    """Import the messages.
+
+    Raises:
+        RuntimeError: a line was refused, or was there already.
+    """
+    for talk in talks:
+        result = await import_lines(memory, split_lines(_json_lines(talk)))
+        if result.imported != len(talk.messages):
+            raise RuntimeError(f"Of {talk.id}, {len(result.failed)} lines failed and {result.known} were known.")
+        say(f"{talk.id}: {result.imported} messages imported")
+    await _check_indexed(memory, {talk.id: len(talk.messages) for talk in talks})
+
+
+async def _json_lines(talk: Talk) -> AsyncIterator[bytes]:
+    for said in talk.messages:
+        yield json.dumps(said.line(talk.id)).encode() + b"\n"
+
+
+async def add_facts(memory: Memory, talks: Sequence[Talk]) -> None:
+    """Store the observations as facts that the messages they are taken from have taught, and index them."""
+    for talk in talks:
+        by_id = {said.message_id: said for said in talk.messages}
+        for number, observed in enumerate(talk.observations):
+            fact = _fact(talk.id, number, observed.statement, by_id[observed.message_id])
+            if not await memory.documents.facts.insert(fact):
+                raise RuntimeError("A fact was there already.")
+        await memory.points.sync(talk.id)
+    await _check_indexed(memory, {talk.id: len(talk.messages) + len(talk.observations) for talk in talks})
+
+
+def _fact(user_id: str, number: int, statement: str, said: Said) -> Fact:
+    turn_id = read_message(said.line(user_id)).turn_id
+    return Fact(
+        id=derived_id(user_id, turn_id, f"observation-{number}"),
+        user_id=user_id,
+        key=None,
+        value=statement,
+        statement=statement,
+        created_at=said.at,
+        updated_at=said.at,
+        confirmed_at=said.at,
+        valid_from=said.at,
+        thread_id=said.thread_id,
+        turn_id=turn_id,
+        source="import",
+    )
+
+
+async def _check_indexed(memory: Memory, points: dict[str, int]) -> None:
+    for user_id, expected in points.items():
+        found = await memory.index.count(user_id=user_id)
+        if found != expected:
+            raise RuntimeError(f"{user_id} has {found} points in place of {expected}.")
+
+
+async def ask(memory: Memory, talks: Sequence[Talk], *, doing: str) -> list[Outcome]:
+    """Search for every question, one after the other."""
+    found = list[Outcome]()
+    await search(memory, talks[0].id, "warm up", max(AT), now=talks[0].asked_at)
+    for talk in talks:
+        say(f"{doing}: {talk.id}")
+        for question in talk.questions:
+            begun = time.perf_counter()
+            hits = await search(memory, talk.id, question.text, max(AT), now=talk.asked_at)
+            taken = (time.perf_counter() - begun) * 1_000
+            found.append(outcome(hits, question.evidence, talk=talk.id, category=question.category, milliseconds=taken))
+    return found
+
+
+def say(text: str) -> None:
+    """What is being done, for whoever waits."""
+    print(text, file=sys.stderr, flush=True)

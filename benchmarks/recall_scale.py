@@ -1,0 +1,157 @@
+"""How long a search takes, embedding included, for a user with many messages, while those of others grow.
+
+The texts are made up, of words that are as unequally frequent as a language's (Zipf). The user's own messages are
+embedded by the model; those of others have random vectors under the model's name, which cost the index the same.
+"""
+
+import json
+import random
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+from statistics import median, quantiles
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from benchmarks.recall_passes import say, search
+from benchmarks.report import Row
+from memory.embedder import Embedder
+from memory.import_source import split_lines
+from memory.importing import import_lines
+from memory.memory import Memory
+
+OWNER = "owner"
+MOST_P50_MS = 20.0
+FLAT = 1.2
+TOP_K = 10
+_WORDS = 4_000
+_THREAD_MESSAGES = 50
+_USER_MESSAGES = 2_000
+_FIRST = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Messages of the user, of all others together (rising), and how many searches are timed at each size."""
+
+    own: int
+    others: tuple[int, ...]
+    times: int
+
+
+FULL = Scale(own=20_000, others=(20_000, 200_000), times=300)
+QUICK = Scale(own=200, others=(200, 600), times=20)
+
+
+class RandomVectors:
+    """An embedder whose documents have random vectors of length 1, the same for the same text."""
+
+    def __init__(self, embedder: Embedder, dimension: int) -> None:
+        self._embedder = embedder
+        self._dimension = dimension
+
+    @property
+    def model(self) -> str:
+        """The embedder's name, so that all points are in one collection."""
+        return self._embedder.model
+
+    @property
+    def knows_meaning(self) -> bool:
+        """As the embedder says, so that points have the same channels."""
+        return self._embedder.knows_meaning
+
+    async def dimension(self) -> int:
+        """The embedder's."""
+        return self._dimension
+
+    async def embed_query(self, text: str) -> Sequence[float]:
+        """The embedder's."""
+        return await self._embedder.embed_query(text)
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
+        """Random directions."""
+        drawn = np.stack([np.random.default_rng(crc32(text.encode())).normal(size=self._dimension) for text in texts])
+        return list((drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).tolist())
+
+    async def ping(self) -> None:
+        """There is nothing to ask."""
+
+
+class Talker:
+    """Makes texts up, the same ones in every run."""
+
+    def __init__(self) -> None:
+        self._random = random.Random(7)
+        syllables = [first + second for first in "bdfgklmnprstvz" for second in ("a", "e", "i", "o", "u", "an", "er")]
+        self._vocabulary = ["".join(self._random.choices(syllables, k=2 + number % 2)) for number in range(_WORDS)]
+        self._weights = list(accumulate(1 / (place + 3) for place in range(_WORDS)))
+
+    def text(self, least: int, most: int) -> str:
+        """So many words."""
+        count = self._random.randint(least, most)
+        return " ".join(self._random.choices(self._vocabulary, cum_weights=self._weights, k=count))
+
+    async def lines(self, user_id: str, count: int) -> AsyncIterator[bytes]:
+        """So many messages of a user, half of them an assistant's, as lines of an import."""
+        for number in range(count):
+            is_user = number % 2 == 0
+            line = {
+                "user_id": user_id,
+                "thread_id": f"t{number // _THREAD_MESSAGES}",
+                "role": "user" if is_user else "assistant",
+                "content": self.text(4, 16) if is_user else self.text(10, 40),
+                "timestamp": (_FIRST + timedelta(minutes=number)).isoformat(),
+                "message_id": str(number),
+            }
+            yield json.dumps(line).encode() + b"\n"
+
+
+async def scale(memory: Memory, sizes: Scale) -> tuple[list[Row], dict[str, Any]]:
+    """Grow and measure; rows against the targets, and the figures."""
+    talker, have, found = Talker(), 0, list[dict[str, Any]]()
+    await _import(memory, talker, OWNER, sizes.own)
+    say(f"{sizes.own:,} messages of the user are in")
+    fast = replace(memory, embedder=RandomVectors(memory.embedder, await memory.embedder.dimension()))
+    for others in sizes.others:
+        for start in range(have, others, _USER_MESSAGES):
+            await _import(fast, talker, f"other-{start}", min(_USER_MESSAGES, others - start))
+        have = others
+        say(f"{others:,} messages of others are in")
+        found.append({"own": sizes.own, "others": others, **await _timed(memory, talker, sizes.times)})
+    return _rows(found, memory.embedder.model), {"embedder": memory.embedder.model, "searches": found}
+
+
+async def _import(memory: Memory, talker: Talker, user_id: str, count: int) -> None:
+    result = await import_lines(memory, split_lines(talker.lines(user_id, count)))
+    if result.imported != count or await memory.index.count(user_id=user_id) != count:
+        raise RuntimeError(f"Not all of {count} messages are stored and indexed.")
+
+
+async def _timed(memory: Memory, talker: Talker, times: int) -> dict[str, float]:
+    """Each search has another text, so that none finds its vector in the cache."""
+    taken, now = list[float](), _FIRST + timedelta(days=60)
+    for _ in range(times + times // 10):
+        query = talker.text(6, 10)
+        begun = time.perf_counter()
+        hits = await search(memory, OWNER, query, TOP_K, now=now)
+        taken.append((time.perf_counter() - begun) * 1_000)
+        if not hits:
+            raise RuntimeError("A search found nothing, so its time says nothing.")
+    timed = taken[times // 10 :]  # the first ones warm up
+    return {"p50": round(median(timed), 2), "p95": round(quantiles(timed, n=20)[-1], 2)}
+
+
+def _rows(found: Sequence[dict[str, Any]], model: str) -> list[Row]:
+    first, last = found[0], found[-1]
+    what = f"search p50 / p95, {model}, a user with {first['own']:,} messages, {first['others']:,} of others"
+    medians = " → ".join(f"{at['p50']:.1f}" for at in found)
+    change = f"{medians} ms ({(last['p50'] / first['p50'] - 1) * 100:+.0f} %)"
+    growing = f"search p50 while messages of others grow to {last['others']:,} (their vectors are random)"
+    return [
+        Row(what, f"< {MOST_P50_MS:.0f} ms", f"{first['p50']:.1f} / {first['p95']:.1f} ms", first["p50"] < MOST_P50_MS),
+        Row(growing, "flat within 20 %", change, last["p50"] <= first["p50"] * FLAT),
+    ]

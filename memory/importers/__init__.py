@@ -1,0 +1,1 @@
+"""Sources of an import that are files; those that are databases are in `memory/stores/`."""

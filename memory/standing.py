@@ -1,0 +1,76 @@
+"""Standing: which candidates the documents stand behind now, with the documents' text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from memory.candidate import Candidate
+from memory.documents import Documents
+from memory.fact import Fact
+from memory.hit import Traced
+
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The candidates that stand, and the ways of those that do not."""
+
+    candidates: Sequence[Candidate]
+    fallen: Sequence[Traced]
+
+
+async def standing(
+    documents: Documents, user_id: str, candidates: Sequence[Candidate], *, now: datetime, given_apart: bool
+) -> Standing:
+    """Facts and summaries as the documents have them now; messages, which never change, as they are.
+
+    A fact stands if it holds at `now`. `given_apart`: the caller gets the keyed and the pinned ones in any case, so
+    they are no candidates.
+
+    Raises:
+        StoreUnavailable: nobody knows.
+    """
+    facts = await _facts(documents, user_id, [one.entry.id for one in candidates if one.entry.kind == "fact"])
+    threads = [one.entry.thread_id for one in candidates if one.entry.kind == "summary" and one.entry.thread_id]
+    texts = await _summaries(documents, user_id, threads)
+    kept, fallen = list[Candidate](), list[Traced]()
+    for candidate in candidates:
+        text, reason = candidate.entry.content, None
+        if candidate.entry.kind == "fact":
+            fact = facts.get(candidate.entry.id)
+            text = fact.statement if fact is not None else ""
+            reason = _why_not(fact, now, given_apart=given_apart)
+        elif candidate.entry.kind == "summary":
+            text = texts.get(candidate.entry.id, "")
+            reason = None if text else "the thread is not archived now"
+        if reason is None:
+            kept.append(replace(candidate, entry=replace(candidate.entry, content=text)))
+        else:
+            fallen.append(Traced(candidate.entry.id, {"dense": candidate.dense or 0.0}, "gone", reason))
+    return Standing(kept, fallen)
+
+
+def _why_not(fact: Fact | None, now: datetime, *, given_apart: bool) -> str | None:
+    if fact is None or not fact.holds(now):
+        return "the fact does not hold now"
+    if given_apart and (fact.key is not None or fact.pinned):
+        return "given with the user's facts"
+    return None
+
+
+async def _facts(documents: Documents, user_id: str, ids: Sequence[str]) -> dict[str, Fact]:
+    found: dict[str, Fact] = {}
+    for start in range(0, len(ids), BATCH):
+        batch = await documents.facts.facts(user_id=user_id, fact_ids=ids[start : start + BATCH])
+        found |= {fact.id: fact for fact in batch}
+    return found
+
+
+async def _summaries(documents: Documents, user_id: str, threads: Sequence[str]) -> dict[str, str]:
+    """Summaries of archived threads, by their points' ids."""
+    found: dict[str, str] = {}
+    for start in range(0, len(threads), BATCH):
+        records = await documents.threads.records(user_id=user_id, thread_ids=threads[start : start + BATCH])
+        found |= {record.point_id: record.summary for record in records if record.has_point and record.summary}
+    return found

@@ -1,0 +1,171 @@
+"""Turns of the past in MongoDB: first the users' messages, then the replies, each of which commits its turn.
+
+A kill in between leaves unfinished turns, which the same insert finishes when it is repeated.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from pymongo.errors import BulkWriteError
+
+from memory.errors import StoreUnavailable
+from memory.stores.finished_turns import FinishedTurn, finished
+from memory.stores.mongo.connection import CONVERSATIONS, Connection, Database, Document
+from memory.stores.mongo.message_document import MESSAGE_ONLY, from_message, from_reply, from_update, to_message
+from memory.stores.mongo.overviews import last_position_of
+from memory.stores.update_json import update_to_json
+from memory.times import from_ms, to_ms
+from memory.turn import Message, Turn, derived_id
+from memory.update import Update
+
+_TRIES = 200
+_AT_ONCE = 20
+_DUPLICATE = 11_000
+_PORTION = 100
+"""So many documents are written at a time: a call has five seconds, also on servers that write them one by one."""
+
+Thread = tuple[str, str]
+"""A user and a thread."""
+
+
+class MongoImports:
+    """The `conversations` collection as the port wants it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def known(self, user_id: str, imported_ids: Sequence[str]) -> dict[str, Message]:
+        """See the port."""
+        query = {"user_id": user_id, "imported_id": {"$in": list(imported_ids)}}
+        async with self._connection.use() as database:
+            messages = database[CONVERSATIONS]
+            found = [to_message(each) for each in await messages.find(query, MESSAGE_ONLY).to_list()]
+            replies = {derived_id(user_id, message.turn_id, "assistant"): message for message in found}
+            there = await messages.find({"_id": {"$in": list(replies)}}, {"_id": True}).to_list() if found else []
+        committed = {replies[each["_id"]].turn_id for each in there}
+        return {
+            message.imported_id: message
+            for message in found
+            if message.imported_id is not None and message.turn_id in committed
+        }
+
+    async def insert(self, turns: Sequence[Turn]) -> int:
+        """See the port. The unique index over positions keeps these apart from live turns: who is late looks again."""
+        given = finished(turns)
+        async with self._connection.use() as database:
+            committed: set[str] = set()
+            for _ in range(_TRIES):
+                places = await _places(database, given)
+                begun = [turn for turn in given if turn.message.id not in places.begun]
+                open_turns = [turn for turn in given if _is_open(turn, places)]
+                if begun:
+                    # In order, so that those behind a place that was taken meanwhile stay behind it.
+                    await _insert(database, await _placed(database, begun), ordered=True)
+                elif open_turns:
+                    committed |= await _commit(database, open_turns, places.begun)
+                else:
+                    return len(committed)
+        raise StoreUnavailable("Too many messages came into these threads at once; send the import again.")
+
+    async def settle(self, user_id: str, turn_ids: Sequence[str], *, owed: Update, done: Update) -> int:
+        """See the port."""
+        replies = [derived_id(user_id, turn_id, "assistant") for turn_id in turn_ids]
+        stored, new = update_to_json(owed), {"$set": from_update(done)}
+        settled = 0
+        async with self._connection.use() as database:
+            for start in range(0, len(replies), _PORTION):
+                query = {"_id": {"$in": replies[start : start + _PORTION]}, "update": stored}
+                settled += (await database[CONVERSATIONS].update_many(query, new)).matched_count
+        return settled
+
+
+class _Places(NamedTuple):
+    """The stored messages of users by id, and the ids of stored replies."""
+
+    begun: Mapping[str, Message]
+    committed: set[str]
+
+
+def _is_open(turn: FinishedTurn, places: _Places) -> bool:
+    """Whether the turn has its message, in the thread where it belongs, and no reply."""
+    stored = places.begun.get(turn.message.id)
+    there = stored is not None and stored.thread_id == turn.message.thread_id
+    return there and turn.reply.id not in places.committed
+
+
+async def _places(database: Database, turns: Sequence[FinishedTurn]) -> _Places:
+    ids = [message.id for turn in turns for message in (turn.message, turn.reply)]
+    found = await database[CONVERSATIONS].find({"_id": {"$in": ids}}, MESSAGE_ONLY).to_list()
+    return _Places(
+        {each["_id"]: to_message(each) for each in found if each["role"] == "user"},
+        {each["_id"] for each in found if each["role"] == "assistant"},
+    )
+
+
+async def _placed(database: Database, turns: Sequence[FinishedTurn]) -> list[Document]:
+    """The documents of the users' messages, behind all that their threads hold now."""
+    several = asyncio.Semaphore(_AT_ONCE)
+
+    async def newest(thread: Thread) -> int:
+        async with several:
+            return await last_position_of(database, {"user_id": thread[0], "thread_id": thread[1]})
+
+    threads = list(dict.fromkeys(_thread_of(turn.message) for turn in turns))
+    last = dict(zip(threads, await asyncio.gather(*map(newest, threads)), strict=True))
+    placed: list[Document] = []
+    for turn in turns:
+        thread = _thread_of(turn.message)
+        last[thread] += 1 + last[thread] % 2
+        placed.append(from_message(_at(turn.message, last[thread])))
+    return placed
+
+
+def _thread_of(message: Message) -> Thread:
+    return message.user_id, message.thread_id
+
+
+def _at(message: Message, position: int) -> Message:
+    """The message at its place, its time in whole milliseconds as MongoDB keeps it."""
+    return replace(message, position=position, created_at=from_ms(to_ms(message.created_at)))
+
+
+async def _commit(database: Database, turns: Sequence[FinishedTurn], begun: Mapping[str, Message]) -> set[str]:
+    """Insert the replies to these messages; the ids of those that are new and stay."""
+    first = time.time_ns() // 1000
+    replies: list[Document] = []
+    for turn in turns:
+        reply = _at(turn.reply, begun[turn.message.id].position + 1)
+        document = from_reply(reply, turn.result, turn.update, said=turn.said)
+        replies.append({**document, "committed": first + len(replies)})
+    refused = await _insert(database, replies, ordered=False)
+    for reply in refused:
+        # Its place may be held by the reply of a turn that was deleted while it ran; the next try finds it free.
+        place = {name: reply[name] for name in ("user_id", "thread_id", "position", "role")}
+        await database[CONVERSATIONS].delete_one({**place, "_id": {"$ne": reply["_id"]}})
+    new = {reply["_id"] for reply in replies} - {reply["_id"] for reply in refused}
+    # A deletion that came before the insert has not seen them: look, and take them back.
+    left = (await _places(database, turns)).begun
+    orphans = {turn.reply.id for turn in turns if turn.message.id not in left} & new
+    if orphans:
+        await database[CONVERSATIONS].delete_many({"_id": {"$in": list(orphans)}})
+    return new - orphans
+
+
+async def _insert(database: Database, documents: Sequence[Document], *, ordered: bool) -> list[Document]:
+    """Insert those whose id and place are free; the ones that were refused. With `ordered`, the first ends it."""
+    refused: list[Document] = []
+    for start in range(0, len(documents), _PORTION):
+        portion = documents[start : start + _PORTION]
+        try:
+            await database[CONVERSATIONS].insert_many(portion, ordered=ordered)
+        except BulkWriteError as error:
+            problems: list[Document] = error.details["writeErrors"]
+            if not problems or any(problem["code"] != _DUPLICATE for problem in problems):
+                raise
+            refused += [portion[problem["index"]] for problem in problems]
+            if ordered:
+                break
+    return refused

@@ -1,0 +1,154 @@
+"""Messages by time and by place in MongoDB.
+
+Whether a turn is indexed is told by its reply's document alone, so the replies to the messages of a page are looked up.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from pymongo import ASCENDING, DESCENDING
+
+from memory.dates import Period
+from memory.scope import Scope
+from memory.stores.mongo.connection import CONVERSATIONS, Connection, Database, Document
+from memory.stores.mongo.leaps import distinct_of
+from memory.stores.mongo.message_document import MESSAGE_ONLY, SAID, to_message
+from memory.stores.period_bounds import bounds_ms
+from memory.times import from_ms
+from memory.turn import Message, derived_id
+
+_AT_ONCE = 20
+_LEAST_PAGE = 8
+_BY_TIME_IN_THREAD = ("timestamp", "position")
+_BY_TIME = ("timestamp", "thread_id", "position")
+_BY_PLACE = ("position",)
+
+Place = tuple[str, str, int]
+"""A user, a thread and a position."""
+
+
+class MongoTimeline:
+    """The `conversations` collection as the port wants it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def names(self, user_id: str, *, limit: int) -> list[str]:
+        """See the port."""
+        async with self._connection.use() as database:
+            return await distinct_of(database[CONVERSATIONS], "name", limit=limit, query={"user_id": user_id})
+
+    async def during(self, scope: Scope, period: Period, *, limit: int) -> list[Message]:
+        """See the port. Of the same time: by thread, then by place."""
+        begin, end = map(from_ms, bounds_ms(period))
+        query = {**_of(scope), "timestamp": {"$gte": begin, "$lt": end}}
+        async with self._connection.use() as database:
+            return await _first(database, query, _by_time(scope), limit=limit)
+
+    async def latest(self, scope: Scope, *, limit: int) -> list[Message]:
+        """See the port."""
+        async with self._connection.use() as database:
+            return await _first(database, _of(scope), _by_time(scope), limit=limit, direction=DESCENDING)
+
+    async def preceding(self, messages: Sequence[Message], *, count: int) -> dict[str, list[str]]:
+        """See the port. A reply is preceded by its own turn's message, whether or not the turn is indexed yet.
+
+        One query, and one more for each message that many others, which search does not find, part from those.
+        """
+        if count < 1 or not messages:
+            return {}
+        reach = 2 * count + 1
+        async with self._connection.use() as database:
+            near = await _near(database, messages, reach)
+            several = asyncio.Semaphore(_AT_ONCE)
+
+            async def before(message: Message) -> list[Message]:
+                found = _before(near, message, reach)
+                if len(found) >= count or message.position - reach <= 1:
+                    return found
+                own = [one for one in found if one.turn_id == message.turn_id]
+                query = {**_of(message.scope), "position": {"$lt": _begin(message)}}
+                async with several:
+                    return own + await _first(database, query, _BY_PLACE, limit=count, direction=DESCENDING)
+
+            said = await asyncio.gather(*map(before, messages))
+        pairs = zip(messages, said, strict=True)
+        return {message.id: [one.content for one in found[:count]] for message, found in pairs if found}
+
+    async def around(self, scope: Scope, position: int, *, before: int, after: int) -> list[Message]:
+        """See the port."""
+        thread: Document = {"user_id": scope.user_id, "thread_id": scope.thread}
+        below, above = {**thread, "position": {"$lt": position}}, {**thread, "position": {"$gt": position}}
+        async with self._connection.use() as database:
+            earlier, later = await asyncio.gather(
+                _first(database, below, _BY_PLACE, limit=before, direction=DESCENDING),
+                _first(database, above, _BY_PLACE, limit=after),
+            )
+        return [*reversed(earlier), *later]
+
+
+def _of(scope: Scope) -> Document:
+    user: Document = {"user_id": scope.user_id}
+    return user if scope.thread_id is None else {**user, "thread_id": scope.thread_id}
+
+
+def _by_time(scope: Scope) -> Sequence[str]:
+    return _BY_TIME if scope.thread_id is None else _BY_TIME_IN_THREAD
+
+
+async def _first(
+    database: Database, query: Document, order: Sequence[str], *, limit: int, direction: int = ASCENDING
+) -> list[Message]:
+    """The first `limit` messages in this order that search may find."""
+    if limit < 1:
+        return []
+    size = max(limit, _LEAST_PAGE)
+    found: list[Message] = []
+    stored = database[CONVERSATIONS].find({**query, **SAID}, MESSAGE_ONLY).batch_size(size)
+    async with stored.sort([(field, direction) for field in order]) as cursor:
+        while len(found) < limit and (page := await cursor.to_list(size)):
+            found += await _searchable(database, page)
+    return found[:limit]
+
+
+async def _searchable(database: Database, page: Sequence[Document]) -> list[Message]:
+    """Those of these messages whose turn is indexed."""
+    replies = {each["_id"]: derived_id(each["user_id"], each["message_pair_id"], "assistant") for each in page}
+    indexed = {each["_id"] for each in page if each.get("indexed")}
+    asked = [reply for message, reply in replies.items() if message != reply]
+    if asked:
+        query = {"_id": {"$in": asked}, "indexed": True}
+        found = await database[CONVERSATIONS].find(query, {"_id": True}).to_list()
+        indexed |= {each["_id"] for each in found}
+    return [to_message(each) for each in page if replies[each["_id"]] in indexed]
+
+
+async def _near(database: Database, messages: Sequence[Message], reach: int) -> Mapping[Place, Document]:
+    """All that lies at so many places before each message."""
+    threads: dict[tuple[str, str], set[int]] = {}
+    for message in messages:
+        places = range(message.position - reach, message.position)
+        threads.setdefault((message.user_id, message.thread_id), set()).update(places)
+    any_thread = [
+        {"user_id": user_id, "thread_id": thread_id, "position": {"$in": sorted(positions)}}
+        for (user_id, thread_id), positions in threads.items()
+    ]
+    found = await database[CONVERSATIONS].find({"$or": any_thread}, MESSAGE_ONLY).to_list()
+    return {(each["user_id"], each["thread_id"], each["position"]): each for each in found}
+
+
+def _before(near: Mapping[Place, Document], message: Message, reach: int) -> list[Message]:
+    """What precedes the message at these places, nearest first."""
+    begin = _begin(message)
+    found: list[Message] = []
+    for position in range(message.position - 1, message.position - reach - 1, -1):
+        stored = near.get((message.user_id, message.thread_id, position))
+        reply = near.get((message.user_id, message.thread_id, position + position % 2), {})
+        if stored is not None and not stored.get("absent") and (position >= begin or reply.get("indexed")):
+            found.append(to_message(stored))
+    return found
+
+
+def _begin(message: Message) -> int:
+    """The position of its turn's first message."""
+    return message.position - 1 + message.position % 2

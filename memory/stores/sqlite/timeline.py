@@ -1,0 +1,124 @@
+"""Messages by time and by place in SQLite: each call is one statement along an index."""
+
+import json
+from collections.abc import Sequence
+
+from memory.dates import Period
+from memory.scope import Scope
+from memory.stores.period_bounds import bounds_ms
+from memory.stores.sqlite.database import Database
+from memory.stores.sqlite.rows import message_columns, to_message
+from memory.turn import Message
+
+_SEARCHABLE = """
+messages.absent = 0 AND EXISTS (
+    SELECT 1 FROM messages AS reply INDEXED BY messages_searchable
+    WHERE reply.user_id = messages.user_id AND reply.thread_id = messages.thread_id
+    AND reply.position = messages.position + messages.position % 2 AND reply.indexed = 1
+)
+"""
+# By leaps from one name to the next.
+NAMES = """
+WITH RECURSIVE found(name) AS (
+    SELECT ''
+    UNION ALL
+    SELECT (SELECT min(name) FROM messages WHERE user_id = :user AND name > found.name)
+    FROM found WHERE found.name IS NOT NULL LIMIT :limit + 1
+)
+SELECT name FROM found WHERE name > ''
+"""
+DURING_OF_THREAD = f"""
+SELECT {message_columns()} FROM messages INDEXED BY messages_by_time
+WHERE user_id = :user AND thread_id = :thread AND created_at >= :begin AND created_at < :end AND {_SEARCHABLE}
+ORDER BY created_at, position LIMIT :limit
+"""
+DURING_OF_USER = f"""
+SELECT {message_columns()} FROM messages INDEXED BY messages_of_user_by_time
+WHERE user_id = :user AND created_at >= :begin AND created_at < :end AND {_SEARCHABLE}
+ORDER BY created_at, thread_id, position LIMIT :limit
+"""
+LATEST_OF_THREAD = f"""
+SELECT {message_columns()} FROM messages INDEXED BY messages_by_time
+WHERE user_id = :user AND thread_id = :thread AND {_SEARCHABLE}
+ORDER BY created_at DESC, position DESC LIMIT :limit
+"""
+LATEST_OF_USER = f"""
+SELECT {message_columns()} FROM messages INDEXED BY messages_of_user_by_time
+WHERE user_id = :user AND {_SEARCHABLE}
+ORDER BY created_at DESC, thread_id DESC, position DESC LIMIT :limit
+"""
+# Its own turn's message, which precedes a reply though the turn is just being indexed, and the last indexed turns.
+PRECEDING = """
+WITH asked(number, user_id, thread_id, position) AS MATERIALIZED (
+    SELECT key, json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')
+    FROM json_each(:asked)
+)
+SELECT asked.number, own.position, own.content
+FROM asked CROSS JOIN messages AS own INDEXED BY messages_by_position
+ON own.user_id = asked.user_id AND own.thread_id = asked.thread_id AND own.position = asked.position - 1
+WHERE own.position % 2 = 1 AND own.absent = 0
+UNION ALL
+SELECT asked.number, earlier.position, earlier.content
+FROM asked CROSS JOIN messages AS turn INDEXED BY messages_searchable
+ON turn.user_id = asked.user_id AND turn.thread_id = asked.thread_id AND turn.indexed = 1
+AND turn.position < asked.position AND turn.position >= coalesce((
+    SELECT far.position FROM messages AS far INDEXED BY messages_searchable
+    WHERE far.user_id = asked.user_id AND far.thread_id = asked.thread_id AND far.position < asked.position
+    AND far.indexed = 1 AND far.said > 0 ORDER BY far.position DESC LIMIT 1 OFFSET :count - 1
+), 0)
+CROSS JOIN messages AS earlier INDEXED BY messages_by_position
+ON earlier.user_id = turn.user_id AND earlier.thread_id = turn.thread_id
+AND earlier.position IN (turn.position - 1, turn.position) AND earlier.absent = 0
+"""
+BEFORE = f"""
+SELECT {message_columns()} FROM messages INDEXED BY messages_by_position
+WHERE user_id = :user AND thread_id = :thread AND position < :position AND {_SEARCHABLE}
+ORDER BY position DESC LIMIT :limit
+"""
+AFTER = f"""
+SELECT {message_columns()} FROM messages INDEXED BY messages_by_position
+WHERE user_id = :user AND thread_id = :thread AND position > :position AND {_SEARCHABLE}
+ORDER BY position LIMIT :limit
+"""
+
+
+class SqliteTimeline:
+    """The messages table as the port wants it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def names(self, user_id: str, *, limit: int) -> list[str]:
+        """See the port."""
+        return [name for (name,) in await self._database.read(NAMES, {"user": user_id, "limit": limit})]
+
+    async def during(self, scope: Scope, period: Period, *, limit: int) -> list[Message]:
+        """See the port. Of the same time: by thread, then by place."""
+        begin, end = bounds_ms(period)
+        sql = DURING_OF_USER if scope.thread_id is None else DURING_OF_THREAD
+        return await self._found(sql, scope, begin=begin, end=end, limit=limit)
+
+    async def latest(self, scope: Scope, *, limit: int) -> list[Message]:
+        """See the port."""
+        return await self._found(LATEST_OF_USER if scope.thread_id is None else LATEST_OF_THREAD, scope, limit=limit)
+
+    async def preceding(self, messages: Sequence[Message], *, count: int) -> dict[str, list[str]]:
+        """See the port. A reply is preceded by its own turn's message, whether or not the turn is indexed yet."""
+        if count < 1:
+            return {}
+        asked = json.dumps([(message.user_id, message.thread_id, message.position) for message in messages])
+        ids = [message.id for message in messages]
+        said: dict[str, list[tuple[int, str]]] = {}
+        for number, position, content in await self._database.read(PRECEDING, {"asked": asked, "count": count}):
+            said.setdefault(ids[int(number)], []).append((position, content))
+        return {key: [text for _, text in sorted(texts, reverse=True)[:count]] for key, texts in said.items()}
+
+    async def around(self, scope: Scope, position: int, *, before: int, after: int) -> list[Message]:
+        """See the port."""
+        earlier = await self._found(BEFORE, scope, position=position, limit=before)
+        later = await self._found(AFTER, scope, position=position, limit=after)
+        return [*reversed(earlier), *later]
+
+    async def _found(self, sql: str, scope: Scope, **values: int) -> list[Message]:
+        rows = await self._database.read(sql, {"user": scope.user_id, "thread": scope.thread_id, **values})
+        return [to_message(row) for row in rows]

@@ -1,0 +1,269 @@
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from memory.documents import Documents
+from memory.scope import Scope
+from memory.turn import Exchange, Turn
+from memory.update import not_owed, owed
+from tests.contracts.documents.conftest import Backend
+from tests.contracts.documents.conversations import ids_of_indexed
+from tests.contracts.documents.past_turns import (
+    MINUTE,
+    SETTLED,
+    in_a_row,
+    past,
+    placed,
+    said,
+    stored,
+    without_message,
+    without_reply,
+)
+from tests.contracts.documents.samples import (
+    LEASE,
+    NASTY_IDS,
+    NASTY_METADATA,
+    NASTY_TEXTS,
+    NOW,
+    answer,
+    asked,
+    failed,
+    finish,
+    full_update,
+    indexed,
+)
+
+ADA = Scope("ada")
+ADA_T1, ADA_T2 = Scope("ada", "t1"), Scope("ada", "t2")
+MILLISECOND = timedelta(milliseconds=1)
+
+
+class ImportsContract:
+    many = 500
+    """So many turns are settled at a time."""
+
+    async def test_turns_come_back_as_they_were_given(self, documents: Documents):
+        given = [past(1, name="Ada"), past(2, update=full_update()), past(3, update=not_owed("imported"))]
+        given[0] = replace(given[0], message=replace(given[0].message, metadata=NASTY_METADATA), result=NASTY_METADATA)
+        assert await documents.imports.insert(given) == 3
+        expected = in_a_row(given)
+        assert [await stored(documents, f"turn{number}") for number in (1, 2, 3)] == expected
+        assert await documents.conversations.messages(ADA_T1, limit=9) == said(expected)
+        assert await documents.imports.insert([]) == 0
+
+    @pytest.mark.parametrize("content", NASTY_TEXTS)
+    async def test_any_text_comes_back(self, documents: Documents, content: str):
+        turn = past(1)
+        assert turn.reply is not None
+        message = replace(turn.message, content=content, name=content, imported_id=content)
+        turn = replace(turn, message=message, reply=replace(turn.reply, content=content), result={"text": content})
+        assert await documents.imports.insert([turn]) == 1
+        assert await stored(documents, "turn1") == placed(turn, 1)
+        assert await documents.imports.known("ada", [content]) == {content: placed(turn, 1).message}
+
+    async def test_times_are_kept_as_given_in_whole_milliseconds(self, documents: Documents):
+        await finish(documents, "live")
+        earlier = past(-600)
+        later = past(-700)
+        odd = replace(later, message=replace(later.message, created_at=later.message.created_at + MILLISECOND * 0.7))
+        assert await documents.imports.insert([earlier, odd]) == 2
+        assert await stored(documents, "turn-600") == placed(earlier, 3)
+        assert await stored(documents, "turn-700") == placed(later, 5)
+
+    async def test_unfinished_turns_are_refused(self, documents: Documents):
+        with pytest.raises(ValueError, match="turn1 is unfinished"):
+            await documents.imports.insert([Turn(past(1).message)])
+        assert await documents.conversations.count_messages("ada") == 0
+
+    async def test_five_hundred_turns_at_a_time(self, documents: Documents):
+        given = [past(number, thread_id=f"t{number % 2 + 1}") for number in range(500)]
+        assert await documents.imports.insert(given) == 500
+        for scope, first in ((ADA_T1, 0), (ADA_T2, 1)):
+            expected = said(in_a_row(given[first::2]))
+            assert await documents.conversations.messages(scope, limit=999) == expected
+        assert await documents.imports.insert(given) == 0
+        assert await documents.conversations.count_messages("ada") == 1000
+        assert await documents.conversations.count_turns(ADA, at_most=999) == 500
+        assert len(await documents.imports.known("ada", [f"a{number}" for number in range(-10, 490)])) == 490
+
+    async def test_threads_keep_the_order_in_which_their_turns_are_given(self, documents: Documents):
+        live = await finish(documents, "live", thread_id="t2")
+        await documents.conversations.accept(asked("open", thread_id="t2"))
+        order = [(4, "t1"), (1, "t2"), (3, "t2"), (2, "t1"), (5, "t3")]
+        given = [past(number, thread_id=thread_id) for number, thread_id in order]
+        assert await documents.imports.insert(given) == 5
+        positions = [(await stored(documents, f"turn{number}")).message.position for number, _ in order]
+        assert positions == [1, 5, 7, 3, 1]
+        assert (await documents.conversations.recent(ADA_T2, limit=9))[0] == live
+
+    async def test_what_is_there_stays_as_it_is(self, documents: Documents):
+        assert await documents.imports.insert([past(1), past(2)]) == 2
+        before = await stored(documents, "turn1")
+        assert await documents.updates.record(before, full_update(), generation=5)
+        changed = replace(past(1), message=replace(past(1).message, content="Other."))
+        elsewhere = past(2, thread_id="t2")
+        assert await documents.imports.insert([changed, past(3), elsewhere]) == 1
+        assert await stored(documents, "turn1") == replace(before, update=full_update())
+        assert await stored(documents, "turn3") == placed(past(3), 5)
+        assert await documents.conversations.messages(ADA_T2, limit=9) == []
+        assert await documents.conversations.count_messages("ada") == 6
+
+    async def test_a_turn_cut_off_half_way_is_finished_in_its_place(self, documents: Documents):
+        half = await documents.conversations.accept(past(1).message)
+        absent = await documents.conversations.accept(without_message(past(2)).message)
+        live = await finish(documents, "live")
+        assert await documents.imports.known("ada", ["u1", "a1", "u2", "a2"]) == {}
+        assert await documents.imports.insert([past(1), without_message(past(2)), past(3)]) == 3
+        first, second = await stored(documents, "turn1"), await stored(documents, "turn2")
+        assert first == replace(placed(past(1), 1), message=half)
+        assert second == replace(placed(without_message(past(2)), 3), message=absent)
+        recent = await documents.conversations.recent(ADA_T1, limit=9)
+        assert [exchange.user.turn_id for exchange in recent] == ["turn1", "turn2", "live", "turn3"]
+        assert recent[2] == live
+        assert await documents.conversations.count_indexed_messages() == 5
+        assert await documents.imports.insert([past(1), without_message(past(2)), past(3)]) == 0
+
+    async def test_a_half_turn_of_another_thread_is_left_alone(self, documents: Documents):
+        half = await documents.conversations.accept(asked("turn1", thread_id="t2"))
+        assert await documents.imports.insert([past(1), past(2)]) == 1
+        assert await stored(documents, "turn1") == Turn(half)
+        assert await documents.conversations.messages(ADA_T1, limit=9) == said([placed(past(2), 1)])
+
+    async def test_live_turns_go_on_behind_the_newest(self, documents: Documents):
+        assert await documents.imports.insert([past(9), past(1)]) == 2
+        newest = past(9).messages[-1].created_at
+        message = await documents.conversations.accept(asked("live"))
+        assert (message.position, message.created_at) == (5, newest + MILLISECOND)
+        assert await documents.conversations.commit(answer(message), result={}, update=owed())
+        assert await documents.conversations.recent(ADA_T1, limit=1) == [Exchange(message, answer(message))]
+
+    async def test_live_turns_and_imports_of_a_thread_at_once_keep_apart(self, documents: Documents):
+        batches = [[past(number) for number in range(first, first + 20)] for first in (0, 100, 200)]
+        live = (finish(documents, f"live{number}") for number in range(8))
+        numbers, _ = await asyncio.gather(
+            asyncio.gather(*(documents.imports.insert(batch) for batch in batches)), asyncio.gather(*live)
+        )
+        assert numbers == [20, 20, 20]
+        listed = await documents.conversations.messages(ADA_T1, limit=999)
+        assert len(listed) == 2 * (60 + 8)
+        assert len({message.position for message in listed}) == len(listed)
+        for batch in batches:
+            ids = {turn.message.turn_id for turn in batch}
+            assert [message.id for message in listed if message.turn_id in ids] == [one.id for one in said(batch)]
+        for message, reply in zip(listed[::2], listed[1::2], strict=True):
+            assert (message.turn_id, message.position) == (reply.turn_id, reply.position - 1)
+
+    async def test_the_same_import_twice_at_once_stores_it_once(self, documents: Documents):
+        given = [past(number) for number in range(30)]
+        numbers = await asyncio.gather(*(documents.imports.insert(given) for _ in range(4)))
+        assert sum(numbers) == 30
+        assert len(await documents.conversations.messages(ADA_T1, limit=99)) == 60
+
+    async def test_known_are_messages_of_finished_turns_by_their_own_ids(self, documents: Documents):
+        given = in_a_row([past(1), without_reply(past(2)), without_message(past(3))])
+        assert await documents.imports.insert(given) == 3
+        assert await documents.imports.insert([past(1, user_id="bob"), past(8, user_id="bob")]) == 2
+        await documents.conversations.accept(past(4).message)
+        await finish(documents, "live")
+        asked_for = ["u1", "a1", "u2", "a2", "u3", "a3", "u4", "u8", "", "live"]
+        found = await documents.imports.known("ada", asked_for)
+        assert found == {message.imported_id: message for message in said(given)}
+        assert set(found) == {"u1", "a1", "u2", "a3"}
+        assert await documents.imports.known("ada", []) == {}
+        assert await documents.imports.known("eve", asked_for) == {}
+
+    async def test_hostile_ids_are_only_ids(self, documents: Documents):
+        for user_id in NASTY_IDS:
+            turns = [past(1, user_id=user_id, thread_id=thread_id) for thread_id in NASTY_IDS[:1]]
+            assert await documents.imports.insert(turns) == 1
+        for user_id in NASTY_IDS:
+            (found,) = (await documents.imports.known(user_id, ["u1", "' OR 1 --", "$ne"])).values()
+            assert found.user_id == user_id
+
+    async def test_absent_messages_are_in_turns_and_nowhere_else(self, documents: Documents):
+        disabled = not_owed("disabled")
+        given = in_a_row([past(1), without_reply(past(2)), without_message(past(3)), past(4, update=disabled)])
+        assert await documents.imports.insert(given) == 4
+        conversations = documents.conversations
+        read = [turn async for batch in conversations.turns("ada") for turn in batch]
+        assert sorted(read, key=lambda turn: turn.message.position) == given
+        exchanges = [Exchange(turn.message, turn.reply) for turn in given if turn.reply]
+        assert await conversations.recent(ADA_T1, limit=9) == exchanges
+        assert await conversations.exchanges(ADA_T1, after=0, limit=9) == exchanges
+        assert await conversations.oldest("ada", limit=9) == [turn.message for turn in given]
+        assert await conversations.aged(before=NOW + 9 * MINUTE, limit=9) == [turn.message for turn in given]
+        assert await conversations.messages(ADA_T1, limit=9) == said(given)
+        assert [message.position for message in await conversations.messages(ADA_T1, limit=2, after=1)] == [2, 3]
+        assert await conversations.messages(ADA_T1, limit=1, after=4) == said(given)[3:4]
+        assert await conversations.count_messages("ada") == 6
+        assert await conversations.count_indexed_messages() == 4
+        assert await ids_of_indexed(documents) == sorted(message.id for message in said(given[:3]))
+        (overview,) = await conversations.overviews("ada", limit=9)
+        assert (overview.turns, overview.messages, overview.last_position) == (4, 6, 8)
+
+    async def test_absent_messages_go_with_their_turn(self, documents: Documents):
+        given = [past(1), without_reply(past(2)), without_message(past(3)), without_reply(past(4, thread_id="t2"))]
+        assert await documents.imports.insert(given) == 4
+        assert await documents.imports.insert([without_reply(past(1, user_id="bob"))]) == 1
+        assert await documents.conversations.remove(user_id="ada", turn_ids=["turn3"]) == 1
+        assert await documents.conversations.turn(user_id="ada", turn_id="turn3") is None
+        assert await documents.conversations.delete(ADA_T1) == 3
+        assert await documents.conversations.delete(ADA) == 1
+        assert await documents.conversations.count_messages("ada") == 0
+        assert await documents.conversations.last_position(ADA_T2) == 0
+        assert await documents.conversations.count_messages("bob") == 1
+
+    async def test_imported_turns_wait_for_the_updater_in_their_order(self, documents: Documents):
+        given = [past(number, thread_id=f"t{number % 3}", update=owed()) for number in (5, 1, 9, 3, 2, 8)]
+        given[1], given[2] = without_reply(given[1]), without_message(given[2])
+        live = await finish(documents, "live", update=owed())
+        assert await documents.imports.insert(given) == 6
+        pending = await documents.updates.pending("ada", limit=9)
+        turn_ids = [turn.message.turn_id for turn in pending]
+        assert turn_ids == [live.user.turn_id, *(turn.message.turn_id for turn in given)]
+        assert [len(turn.messages) for turn in pending] == [2, 2, 1, 1, 2, 2, 2]
+        assert await documents.updates.pending_users(limit=9) == ["ada"]
+        assert await documents.conversations.count_indexed_messages() == 0
+        claim = await documents.updates.claim("ada", owner="a", lease=LEASE, now=NOW)
+        assert claim is not None
+        assert await documents.updates.record(pending[2], indexed(), generation=claim.generation)
+        assert await documents.conversations.count_indexed_messages() == 1
+
+    async def test_settling_changes_what_still_is_owed_and_nothing_else(self, documents: Documents):
+        await documents.imports.insert([past(number, update=owed()) for number in range(4)])
+        await documents.imports.insert([past(1, user_id="bob", update=owed())])
+        assert await documents.updates.record(await stored(documents, "turn0"), failed(), generation=7)
+        await documents.conversations.accept(asked("open"))
+        turn_ids = ["turn0", "turn1", "turn2", "open", "missing"]
+        assert await documents.imports.settle("ada", turn_ids, owed=owed(), done=SETTLED) == 2
+        assert await documents.imports.settle("ada", turn_ids, owed=owed(), done=SETTLED) == 0
+        assert await documents.imports.settle("ada", [], owed=owed(), done=SETTLED) == 0
+        assert [(await stored(documents, f"turn{n}")).update for n in range(4)] == [failed(), SETTLED, SETTLED, owed()]
+        assert [turn.message.turn_id for turn in await documents.updates.pending("ada", limit=9)] == ["turn3"]
+        assert (await stored(documents, "turn1", user_id="bob")).update == owed()
+        assert len(await ids_of_indexed(documents, "ada")) == 6  # The failed turn is indexed.
+
+    async def test_settling_leaves_the_generation(self, documents: Documents):
+        await documents.imports.insert([past(1, update=owed())])
+        turn = await stored(documents, "turn1")
+        assert await documents.updates.record(turn, owed(), generation=5)
+        assert await documents.imports.settle("ada", ["turn1"], owed=owed(), done=indexed()) == 1
+        assert not await documents.updates.record(turn, owed(), generation=4)
+        assert await documents.updates.record(turn, owed(), generation=5)
+
+    async def test_many_are_settled_at_a_time(self, documents: Documents):
+        given = [past(number, update=owed()) for number in range(self.many)]
+        assert await documents.imports.insert(given) == self.many
+        turn_ids = [turn.message.turn_id for turn in given]
+        assert await documents.imports.settle("ada", turn_ids, owed=owed(), done=indexed()) == self.many
+        assert await documents.conversations.count_indexed_messages() == 2 * self.many
+
+    async def test_reopening_keeps_imported_turns(self, backend: Backend):
+        turn = placed(without_reply(past(1)), 1)
+        async with backend() as documents:
+            assert await documents.imports.insert([turn]) == 1
+        async with backend() as documents:
+            assert await documents.imports.insert([turn]) == 0
+            assert await stored(documents, "turn1") == turn
