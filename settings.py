@@ -107,8 +107,11 @@ class Settings(BaseSettings):
     # What a turn recalls, where the request does not say.
     memory_window: int = Field(_DEFAULT.window, ge=0, le=50, description="Turns of the thread given verbatim.")
     memory_top_k: int = Field(_DEFAULT.top_k, ge=0, le=50, description="Most memories that a search gives.")
-    memory_score_threshold: float = Field(
-        _DEFAULT.score_threshold, ge=-1, le=1, description="Least cosine similarity of a recalled memory."
+    memory_score_threshold: float | None = Field(
+        _DEFAULT.score_threshold,
+        ge=-1,
+        le=1,
+        description="Least cosine similarity of a recalled memory; unset: 0.1, or a word in common with the query.",
     )
     window_tokens: Tokens = Field(_DEFAULT.window_tokens, description="Token budget of the window.")
     facts_tokens: Tokens = Field(_DEFAULT.facts_tokens, description="Token budget of the facts.")

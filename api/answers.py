@@ -94,7 +94,7 @@ class MemoryAnswer(BaseModel):
     degraded: list[str]
     update: UpdateAnswer
     trace: list[TracedAnswer] | None = Field(
-        None, description="Only of a stored turn: how its best 20 candidates were scored and chosen."
+        None, description="Only of a stored turn that searched: how its best 20 candidates were scored and chosen."
     )
 
 

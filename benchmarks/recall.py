@@ -119,7 +119,13 @@ def recall_table(found: Found) -> str:
     by_name = {name: figures(outcomes) for name, outcomes in found.passes.items()}
     by_name |= {f"{name}; weights of other conversations": figures(outcomes) for name, outcomes in found.folds.items()}
     categories = list(next(iter(by_name.values())).by_category)
-    head = ["pipeline", *(f"R@{k}" for k in AT), f"R in {BUDGET:,} tokens", *(f"{c} @10" for c in categories), "ms"]
+    head = [
+        "pipeline",
+        *(f"R@{k}" for k in AT),
+        f"R in {BUDGET:,} tokens",
+        *(f"{c} @10" for c in categories),
+        "p50 / p95 ms",
+    ]
     name, published = PUBLISHED
     lines = [head, [name, *(f"{published[k]:.1f}" for k in AT), *[""] * (len(categories) + 2)]]
     lines += [[name, *_cells(row, categories)] for name, row in by_name.items()]
@@ -131,7 +137,8 @@ def recall_table(found: Found) -> str:
 
 def _cells(row: Figures, categories: Sequence[str]) -> list[str]:
     recalls = [*(row.at[k] for k in AT), row.within, *(row.by_category[name] for name in categories)]
-    return [*(f"{value:.1f}" for value in recalls), f"{row.p50:.1f} / {row.p95:.1f}"]
+    times = f"{row.p50:.1f} / {row.p95:.1f}" if row.p95 else ""  # folds are not timed
+    return [*(f"{value:.1f}" for value in recalls), times]
 
 
 def targets(found: Found) -> list[Row]:

@@ -16,7 +16,7 @@ from memory.hit import Hit
 from memory.interval_questions import asks_for_nothing_else
 from memory.memory import Memory
 from memory.query import prepare
-from memory.ranking import Scored, rank
+from memory.ranking import Scored, is_relevant, rank
 from memory.scope import Scope
 from memory.signals import Signals, signals_for
 from memory.temporal import find_interval
@@ -101,18 +101,15 @@ async def _rankings(memory: Memory, talk: Talk, question: Question, grid: Sequen
     )
     candidates = await gather(memory.index, sought)
     base = signals_for(candidates, knows_meaning=meaning)
-    threshold = memory.config.score_threshold
-    found = [
-        _hits(rank(candidates, query, knows_meaning=meaning, signals=weights.of(base)), threshold) for weights in grid
-    ]
+    found = [_hits(rank(candidates, query, knows_meaning=meaning, signals=weights.of(base))) for weights in grid]
     if [hit.entry.id for hit in found[0]] != [hit.entry.id for hit in given]:
         raise RuntimeError("The folds' ranking is not the search's own: bring benchmarks/recall_folds.py in step.")
     return found
 
 
-def _hits(scored: Sequence[Scored], threshold: float) -> Sequence[Hit]:
+def _hits(scored: Sequence[Scored]) -> Sequence[Hit]:
     """As the search has them: a small memory whole, of others what is relevant."""
-    kept = scored if len(scored) <= SMALL else [one for one in scored if one.similarity >= threshold]
+    kept = scored if len(scored) <= SMALL else [one for one in scored if is_relevant(one.candidate)]
     return [Hit(one.candidate.entry, one.score, one.similarity, 0.0) for one in kept[: max(AT)]]
 
 

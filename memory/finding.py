@@ -16,7 +16,7 @@ from memory.interval_questions import asks_for_nothing_else
 from memory.mem_config import MemoryConfig
 from memory.packing import pack
 from memory.query import PreparedQuery, prepare
-from memory.ranking import Scored, blend, mmr, rank, recency
+from memory.ranking import RELEVANT, Scored, blend, is_relevant, mmr, rank, recency
 from memory.recall_options import RecallOptions
 from memory.reranker import Reranker
 from memory.scope import Scope
@@ -101,13 +101,12 @@ class Finding:
         scored = rank(stood.candidates, query, knows_meaning=self.embedder.knows_meaning)
         sieve = Sieve(scored, stood.fallen)
         if not self._is_small(request, scored):
-            threshold = self._threshold(options)
-            sieve.keep(lambda one: one.similarity >= threshold, "threshold", f"its similarity is below {threshold}")
+            self._keep_relevant(sieve, options)
         await self._order(request, sieve, now)
         hits = await self._packed(request, query, sieve, [_hit(one, now) for one in sieve.left])
         if not hits and options.fallback_recent:
             hits = await self._recent(request, sieve, now)
-        return Recalled(hits, sieve.trace())
+        return Recalled(hits, sieve.trace)
 
     async def _sought(self, request: Request, query: PreparedQuery, now: datetime) -> Sought:
         options, fact_ids = request.options, None
@@ -136,8 +135,14 @@ class Finding:
             found |= dict.fromkeys(fact.id for fact in facts)
         return list(found)
 
-    def _threshold(self, options: RecallOptions) -> float:
-        return self.config.score_threshold if options.score_threshold is None else options.score_threshold
+    def _keep_relevant(self, sieve: Sieve, options: RecallOptions) -> None:
+        """Leave out what is below the threshold that was asked for or configured, else what is plainly irrelevant."""
+        asked = self.config.score_threshold if options.score_threshold is None else options.score_threshold
+        if asked is not None:
+            sieve.keep(lambda one: one.similarity >= asked, "threshold", f"its similarity is below {asked}")
+            return
+        reason = f"its similarity is below {RELEVANT}, and it shares no word with the query"
+        sieve.keep(lambda one: is_relevant(one.candidate), "threshold", reason)
 
     def _is_small(self, request: Request, scored: Sequence[Scored]) -> bool:
         """Whether all of the memory can be given. What the caller has in view counts: two messages a turn."""
@@ -203,7 +208,7 @@ class Finding:
             packed = pack(hits, options.token_budget, relevance=lambda _: 0.0, neighbours={})
             sieve.drop(packed.left_out, "budget", f"does not fit into {options.token_budget} tokens")
             hits = packed.hits
-        return Recalled(hits, sieve.trace())
+        return Recalled(hits, sieve.trace)
 
 
 async def _named_time(text: str, options: RecallOptions, *, now: datetime) -> Found | None:

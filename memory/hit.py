@@ -1,6 +1,6 @@
 """What a recall gives: its hits, and the trace that explains them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -63,13 +63,17 @@ class Traced:
         return {"id": self.id, "scores": scores, "stage": self.stage, "reason": self.reason}
 
 
+def _no_ways() -> Sequence[Traced]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The hits, best first, and each candidate's way, the hits' first."""
+    """The hits, best first; `ways` tells each candidate's way, the hits' first, to whoever asks."""
 
     hits: Sequence[Hit] = field(default_factory=list[Hit])
-    trace: Sequence[Traced] = field(default_factory=list[Traced])
+    ways: Callable[[], Sequence[Traced]] = _no_ways
 
     def trace_json(self, *, limit: int | None = None) -> list[dict[str, Any]]:
         """The trace of at most `limit` candidates."""
-        return [traced.as_json() for traced in self.trace[:limit]]
+        return [traced.as_json() for traced in self.ways()[:limit]]

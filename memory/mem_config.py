@@ -43,7 +43,7 @@ class MemoryConfig:
     window_tokens: int = 4_000
     facts_tokens: int = 1_000
     top_k: int = 5
-    score_threshold: float = 0.1
+    score_threshold: float | None = None
     recall_tokens: int = 1_500
     recall_timeout_seconds: float = 5.0
 

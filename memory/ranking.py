@@ -17,6 +17,8 @@ from memory.signals import Signals, signals_for
 from memory.vector_index import Entry, Vector
 
 RECENCY_HALF_LIFE_DAYS = 30.0
+RELEVANT = 0.1
+"""The least cosine that says anything; unlike texts rarely come to it, like ones may fail it with few common words."""
 THREAD_BEST = 3
 """A thread is as good as the mean of so many of its best; what it has less of counts as 0."""
 READ_FOR_TIMES = 60
@@ -80,14 +82,25 @@ def fuse(candidates: Sequence[Candidate], signals: Signals) -> list[float]:
     fact = [one.dense if one.fact is None and one.entry.kind == "fact" else one.fact for one in candidates]
     few = sum(value is not None for value in fact) < FEW_FACTS
     lowest = min((value for value in dense if value is not None), default=None) if few else None
+    near = spread(dense)
     weighted = (
-        (signals.dense, spread(dense)),
+        (signals.dense, near),
         (signals.context, spread(context)),
-        (signals.bm25, share_of_best([one.bm25 for one in candidates])),
+        (signals.bm25, _own_words(candidates, share_of_best([one.bm25 for one in candidates]), near, signals.echo)),
         (signals.fact, spread(fact, lowest=lowest)),
     )
     return [
         math.fsum(weight * values[place] for weight, values in weighted if weight) for place in range(len(candidates))
+    ]
+
+
+def _own_words(
+    candidates: Sequence[Candidate], words: Sequence[float], near: Sequence[float], echo: float
+) -> list[float]:
+    """The share of BM25, of an assistant's message only as far as its own text is near: the rest is its question's."""
+    return [
+        share * (1 - echo + echo * own) if one.entry.role == "assistant" else share
+        for one, share, own in zip(candidates, words, near, strict=True)
     ]
 
 
@@ -131,6 +144,12 @@ def within(period: Period, created_at: datetime) -> float:
     if period.begin <= created_at < max(period.end, period.begin + timedelta(microseconds=1)):
         return 1.0
     return 0.5 if period.end <= created_at < period.end + AFTERWARDS else 0.0
+
+
+def is_relevant(candidate: Candidate) -> bool:
+    """Whether it is anywhere near the query: by the raw cosine of its text or context, or by a word."""
+    cosines = (candidate.dense, candidate.context)
+    return any(value is not None and value >= RELEVANT for value in cosines) or bool(candidate.bm25)
 
 
 def recency(created_at: datetime, now: datetime) -> float:

@@ -18,10 +18,10 @@ class RecallOptions:
     """How to recall.
 
     `window` counts turns, 0-50; `top_k` 0-50. `score_threshold` is a raw cosine in [-1, 1]; None takes the configured
-    one, and spares a memory so small that all of it can be given. The weights are in [0, 1], and None leaves their step
-    out. `tags`: only facts with one of them. `token_budget` packs: hits within so many tokens, long ones as excerpts,
-    with the neighbours they need. `timezone` (IANA) is where the user's days begin. `fallback_recent`: where nothing is
-    relevant, the newest few.
+    one, or else what is near in any channel, and gives a small memory whole. The weights are in [0, 1], and None leaves
+    their step out. `tags`: only facts with one of them. `token_budget` packs: hits within so many tokens, long ones as
+    excerpts, with the neighbours they need. `timezone` (IANA) is where the user's days begin. `fallback_recent`: where
+    nothing is relevant, the newest few.
     """
 
     enabled: bool = True

@@ -20,6 +20,8 @@ class Signals:
     """The cosine of the text behind the message before it (0.3; 0.7 at 10)."""
     bm25: float = 0.4
     """Its words, and at less weight those of the messages before it (7.7)."""
+    echo: float = 0.0
+    """This share of BM25 an assistant's message has only as far as its own cosine goes: it has its question's words."""
     fact: float = 0.25
     """The cosine of the nearest fact that it taught (1.4)."""
     speaker: float = 0.2
@@ -59,6 +61,7 @@ ASSISTANT = Signals(
     bm25=0.27,
     thread=0.4,
     user=0.2,
+    echo=0.8,
     speaker=0.2,
     question=0.0,
     answer=0.0,
@@ -88,6 +91,7 @@ ASSISTANT_BY_WORDS = Signals(
     bm25=0.5,
     thread=0.4,
     user=0.2,
+    echo=0.8,
     speaker=0.2,
     question=0.0,
     answer=0.0,

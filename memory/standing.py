@@ -31,23 +31,29 @@ async def standing(
     Raises:
         StoreUnavailable: nobody knows.
     """
-    facts = await _facts(documents, user_id, [one.entry.id for one in candidates if one.entry.kind == "fact"])
-    threads = [one.entry.thread_id for one in candidates if one.entry.kind == "summary" and one.entry.thread_id]
+    derived = [one.entry for one in candidates if one.entry.kind in {"fact", "summary"}]
+    if not derived:
+        return Standing(candidates, [])
+    facts = await _facts(documents, user_id, [entry.id for entry in derived if entry.kind == "fact"])
+    threads = [entry.thread_id for entry in derived if entry.kind == "summary" and entry.thread_id]
     texts = await _summaries(documents, user_id, threads)
     kept, fallen = list[Candidate](), list[Traced]()
     for candidate in candidates:
-        text, reason = candidate.entry.content, None
-        if candidate.entry.kind == "fact":
-            fact = facts.get(candidate.entry.id)
+        entry = candidate.entry
+        if entry.kind == "fact":
+            fact = facts.get(entry.id)
             text = fact.statement if fact is not None else ""
             reason = _why_not(fact, now, given_apart=given_apart)
-        elif candidate.entry.kind == "summary":
-            text = texts.get(candidate.entry.id, "")
+        elif entry.kind == "summary":
+            text = texts.get(entry.id, "")
             reason = None if text else "the thread is not archived now"
-        if reason is None:
-            kept.append(replace(candidate, entry=replace(candidate.entry, content=text)))
         else:
-            fallen.append(Traced(candidate.entry.id, {"dense": candidate.dense or 0.0}, "gone", reason))
+            kept.append(candidate)
+            continue
+        if reason is None:
+            kept.append(replace(candidate, entry=replace(entry, content=text)))
+        else:
+            fallen.append(Traced(entry.id, {"dense": candidate.dense or 0.0}, "gone", reason))
     return Standing(kept, fallen)
 
 

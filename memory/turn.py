@@ -127,6 +127,6 @@ class Turn:
         return shown if self.reply is not None else {**shown, "state": "unfinished"}
 
     def explained_json(self) -> dict[str, Any]:
-        """The same with the `trace` of its recall: how the best candidates were scored, and why some were left out."""
-        shown = self.as_json()
-        return {**shown, "memory": {**shown["memory"], "trace": (self.result or {}).get("trace", [])}}
+        """The same, where it searched with the `trace`: how the best candidates were scored, and why some fell out."""
+        shown, trace = self.as_json(), (self.result or {}).get("trace")
+        return {**shown, "memory": {**shown["memory"], "trace": trace}} if trace else shown

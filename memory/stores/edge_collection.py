@@ -32,7 +32,8 @@ from memory.stores.points import (
 from memory.times import to_ms
 from memory.vector_index import Entry, Kind, Match, Point, Query, SparseVector, Vector
 
-_READERS = 2
+# The engine holds the interpreter's lock while it searches: two readers would only take turns, a lock's 5 ms each.
+_READERS = 1
 # The engine holds the interpreter's lock while it takes points in: 64 of 1,024 dimensions take about 3 ms.
 _BATCH = 64
 # The log grows by about 5 KB a point until a flush, which takes about 30 ms at 100,000 points.
@@ -62,7 +63,7 @@ async def open_edge_collection(path: Path, *, dimension: int) -> "EdgeCollection
 
 
 class EdgeCollection:
-    """The points of one shard: one thread writes, two read (the engine allows reading while it writes).
+    """The points of one shard: one thread writes, one reads (the engine allows reading while it writes).
 
     An upsert is in the engine's log and mapped files when it returns, which a killed process survives. After a power
     cut the last points since a flush may be missing; start-up repair brings them back from the documents.

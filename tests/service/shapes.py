@@ -39,6 +39,7 @@ HIT: Shape = {
     "turn_id": MAYBE,
     "message_id": MAYBE,
 }
+TRACED: Shape = {"id": TEXT, "scores": (dict,), "stage": TEXT, "reason": MAYBE}
 CHANGE: Shape = {
     "decision": TEXT,
     "fact_id": TEXT,
@@ -103,8 +104,12 @@ def check_update(update: object) -> None:
 
 
 def check_recalled(memory: object) -> None:
-    """`memory` as the stream's event shows it: without its update."""
-    shown = check(RECALLED, memory)
+    """`memory` as the stream's event shows it: without its update; a stored turn that searched has a trace."""
+    assert isinstance(memory, dict)
+    shown = dict[str, Any](memory)  # pyright: ignore[reportUnknownArgumentType]  # any JSON
+    for traced in shown.pop("trace", []):
+        assert all(isinstance(score, float) for score in check(TRACED, traced)["scores"].values())
+    check(RECALLED, shown)
     assert all(isinstance(part, str) for pair in shown["facts"].items() for part in pair)
     assert all(isinstance(name, str) for name in shown["degraded"])
     for hit in shown["hits"]:
@@ -129,6 +134,12 @@ def check_turn(turn: object, *, unfinished: bool = False) -> Json:
         assert shown["reply"]
         assert shown["model"]
     return shown
+
+
+def as_answered(stored: Json) -> Json:
+    """A stored turn as its request was answered: without the trace."""
+    memory = {name: part for name, part in stored["memory"].items() if name != "trace"}
+    return {**stored, "memory": memory}
 
 
 def check_message(message: object) -> Json:

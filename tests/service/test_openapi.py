@@ -71,7 +71,7 @@ def test_parameters_and_the_request_are_described_with_their_bounds(document: di
 def test_answers_have_the_contracts_fields(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     for name, shape in (("Hit", HIT), ("Change", CHANGE), ("Refused", REFUSED), ("Usage", USAGE)):
-        assert set(schemas[f"{name}Answer"]["properties"]) == set(shape)
+        assert set(schemas[f"{name}Answer"]["required"]) == set(shape)
     assert set(schemas["TurnAnswer"]["properties"]) == {*TURN, "state"}
 
 

@@ -38,7 +38,8 @@ def test_nothing_is_embedded_where_nothing_lies_beyond_the_window(
     for number in range(3):
         said = f"{user} says {number}."
         settle(served, user, said)
-        assert embeddings_of(model, said) == [[said, "All right."]]  # its own index step, after the reply
+        (embedded,) = embeddings_of(model, said)  # its own index step, after the reply
+        assert embedded[:2] == [said, "All right."]
     beyond = f"{user} says more."
     served.turn(beyond, user=user, memory={"window": 2})
     assert embeddings_of(model, beyond)[0] == [beyond]
@@ -84,7 +85,8 @@ def test_top_k_bounds_the_hits_and_zero_searches_not_at_all(served: Service, mod
     unsearched = f"Jazz, asks {user}?"
     none = served.turn(unsearched, user=user, memory={**EVERYTHING, "top_k": 0}, wait_for_memory=True)
     assert (none["memory"]["hits"], none["memory"]["degraded"]) == ([], [])
-    assert embeddings_of(model, unsearched) == [[unsearched, "All right."]]
+    (embedded,) = embeddings_of(model, unsearched)
+    assert embedded[:2] == [unsearched, "All right."]
     assert unsearched in contents(served.turn("Jazz?", user=user, memory=EVERYTHING))
 
 
@@ -102,8 +104,6 @@ def test_hits_are_ordered_by_their_score(served: Service, model: FakeOpenAI, use
         hits = served.turn("red green blue", user=user, memory=EVERYTHING | options)["memory"]["hits"]
         scores = [hit["score"] for hit in hits]
         assert scores == sorted(scores, reverse=True)
-    plain = served.turn("red green blue", user=user, memory={**EVERYTHING, "top_k": 1, "score_threshold": 0.5})
-    assert [hit["similarity"] for hit in plain["memory"]["hits"]] == [hit["score"] for hit in plain["memory"]["hits"]]
 
 
 def test_search_keeps_to_the_thread_unless_the_user_is_asked_for(served: Service, model: FakeOpenAI, user: str) -> None:

@@ -126,6 +126,9 @@ def test_nothing_relevant_is_an_empty_answer(talked: Service, user: str) -> None
     assert found["trace"]
     assert {one["stage"] for one in found["trace"]} == {"threshold"}
     assert all("below 0.1" in one["reason"] for one in found["trace"])
+    strict = search(talked, user, "pizza", score_threshold=0.99, explain=True)
+    assert strict["hits"] == []
+    assert {one["reason"] for one in strict["trace"]} == {"its similarity is below 0.99"}
 
 
 def test_the_recent_few_come_only_where_they_are_asked_for(talked: Service, user: str) -> None:

@@ -46,7 +46,7 @@ def hits(running: Service, user: str = "ada") -> int:
 
 def is_rebuild(body: dict[str, Any]) -> bool:
     """Whether so many texts are embedded at once as only a rebuild does."""
-    return isinstance(body["input"], list) and len(body["input"]) > 2  # pyright: ignore[reportUnknownArgumentType] - JSON
+    return isinstance(body["input"], list) and len(body["input"]) > 4  # pyright: ignore[reportUnknownArgumentType] - JSON
 
 
 def collections(running: Service) -> list[str]:

@@ -90,7 +90,7 @@ def test_another_embedder_searches_a_collection_of_its_own(stopped: Service, fak
         report = next(line for line in running.log.splitlines() if "action=other_collections" in line)
         assert "lexical" in report
         fake.fail(503, times=-1, path="embeddings")
-        blind = running.turn("parrot eats mangoes", thread="search", memory={"window": 0, "scope": "user"})
+        blind = running.turn("What does the parrot eat?", thread="search", memory={"window": 0, "scope": "user"})
         assert (blind["memory"]["hits"], blind["memory"]["degraded"]) == ([], ["search_memories"])
         fake.recover()
         assert running.stop() == 0
