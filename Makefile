@@ -29,7 +29,7 @@ bench: .venv/dev.stamp ## measure a turn against the floor
 	.venv/bin/python -m benchmarks.turn $(ARGS)
 
 bench-recall: .venv/dev.stamp ## measure what recall finds on LoCoMo (LOCOMO_PATH)
-	.venv/bin/python -m benchmarks.recall $(ARGS)
+	.venv/bin/python -m benchmarks.recall --folds $(ARGS)
 
 studio: .venv/dev.stamp ## open the graph in LangGraph Studio
 	@exec .venv/bin/langgraph dev $(ARGS)

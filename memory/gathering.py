@@ -72,13 +72,12 @@ class Sought:
         )
 
     def scoring(self, channel: Channel, ids: Sequence[str]) -> Query:
-        """The second round: what one channel says of these points."""
+        """The second round: what one channel says of these points, none of which is of an excluded turn."""
         return Query(
             Scope(self.scope.user_id),
             self.bm25 if channel == "bm25" else self.dense,
             limit=len(ids),
             kinds=tuple({*self.kinds, "fact"}),
-            exclude_turns=self.exclude_turns,
             with_vectors=self.with_vectors and channel == "dense",
             channel=channel,
             ids=ids,
@@ -117,9 +116,7 @@ async def gather(index: VectorIndex, sought: Sought) -> list[Candidate]:
     ids = list(dict.fromkeys([*_promising([*lists, leads]), *own]))
     if not ids:
         return []
-    channels: tuple[Channel, ...] = ("dense", *sought.channels)
-    scores = await index.rank([sought.scoring(channel, ids) for channel in channels])
-    by_channel = dict(zip(channels, scores, strict=True))
+    by_channel = await _scores(index, sought, ids, own, lists)
     dense, context, bm25 = by_channel["dense"], by_channel.get("context", {}), by_channel["bm25"]
     # Only what the scope's own query has found is read.
     return [
@@ -131,9 +128,28 @@ async def gather(index: VectorIndex, sought: Sought) -> list[Candidate]:
             fact=leads.get(entry.id),
             vector=vector,
         )
-        for entry, vector in await _read(index, sought, list(dense))
+        for entry, vector in await _read(index, sought, [found for found in ids if found in dense])
         if sought.holds(entry)
     ]
+
+
+async def _scores(
+    index: VectorIndex, sought: Sought, ids: Sequence[str], own: Sequence[str], lists: Sequence[Mapping[str, float]]
+) -> Mapping[Channel, Mapping[str, float]]:
+    """What each channel says of these points; `own` are the facts among them.
+
+    Where the scope is small, the lists of the first round say it already, but of facts.
+    """
+    is_whole = bool(lists) and all(len(scores) < CHANNEL_LIMIT for scores in lists)
+    known: dict[Channel, Mapping[str, float]] = {}
+    if is_whole:
+        known = dict(zip(LISTING, lists, strict=False))
+    channels: tuple[Channel, ...] = ("dense", *sought.channels)
+    lacking: dict[Channel, Sequence[str]] = {channel: own if channel in known else ids for channel in channels}
+    asked: list[Channel] = [channel for channel in channels if lacking[channel]]
+    scores = await index.rank([sought.scoring(channel, lacking[channel]) for channel in asked]) if asked else []
+    found = dict(zip(asked, scores, strict=True))
+    return {channel: {**known.get(channel, {}), **found.get(channel, {})} for channel in channels}
 
 
 async def _read(index: VectorIndex, sought: Sought, ids: Sequence[str]) -> list[tuple[Entry, Vector | None]]:

@@ -41,6 +41,9 @@ _FLUSH_EVERY = 1_000
 _MOST_EXCLUDED = 100_000
 
 Answer = TypeVar("Answer")
+_Asked = tuple[Query, list[float] | SparseVector | None]
+_Turns = tuple[str, tuple[str, ...]]
+"""A user and turns of theirs."""
 
 
 async def open_edge_collection(path: Path, *, dimension: int) -> "EdgeCollection":
@@ -99,7 +102,8 @@ class EdgeCollection:
         vector = checked_search(query, self._dimension)
         if vector is None:
             return []
-        return await self._read(lambda: [_match(found) for found in self._found(query, vector, with_payload=True)])
+        (found,) = await self._read(lambda: self._found([(query, vector)], with_payload=True))
+        return [_match(point) for point in found]
 
     async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
         """The best ids of each query with their raw scores, by exact search; one thread asks for all in turn.
@@ -108,7 +112,11 @@ class EdgeCollection:
         would only hold it for longer.
         """
         asked = [(query, checked_query(query, self._dimension)) for query in queries]
-        return await self._read(lambda: [self._ranked(query, vector) for query, vector in asked])
+        found = await self._read(lambda: self._found(asked))
+        return [
+            {str(point.id): raw_score(query, point.score) for point in points}
+            for (query, _), points in zip(asked, found, strict=True)
+        ]
 
     async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
         """The fingerprints of those of `ids` that have a point."""
@@ -148,36 +156,44 @@ class EdgeCollection:
         """Ask the engine for its state."""
         await self._read(self._shard.info)
 
-    def _ranked(self, query: Query, vector: list[float] | SparseVector | None) -> dict[str, float]:
-        if vector is None:
-            return {}
-        return {str(found.id): raw_score(query, found.score) for found in self._found(query, vector)}
+    def _found(self, asked: Sequence[_Asked], *, with_payload: bool = False) -> list[list[edge.ScoredPoint]]:
+        """The best points of each query. Few are of excluded turns: found too, and dropped (see `OWNER` for why)."""
+        before = self._excluded(asked)
+        found = [self._query(query, vector, len(before[_key(query)]), with_payload) for query, vector in asked]
+        after = self._excluded(asked)  # a point of such a turn may have been stored meanwhile
+        kept = list[list[edge.ScoredPoint]]()
+        for (query, _), points in zip(asked, found, strict=True):
+            dropped = before[_key(query)] | after[_key(query)]
+            kept.append([point for point in points if point.id not in dropped][: query.limit] if dropped else points)
+        return kept
 
-    def _found(
-        self, query: Query, vector: list[float] | SparseVector, *, with_payload: bool = False
+    def _query(
+        self, query: Query, vector: list[float] | SparseVector | None, excluded: int, with_payload: bool
     ) -> list[edge.ScoredPoint]:
-        """The best points. Few are of excluded turns: they are found as well, and dropped (see `OWNER` for why)."""
-        excluded = self._excluded(query)
+        if vector is None:
+            return []
         params = None
         if query.channel == BM25:
             params = edge.SearchParams(idf=edge.IdfParams(corpus=_owned(Scope(query.scope.user_id))))
         request = edge.QueryRequest(
-            limit=query.limit + len(excluded),
+            limit=query.limit + excluded,
             query=edge.Query.Nearest(_named(vector), using=query.channel),
             filter=_searched(query),
             params=params,
             with_payload=with_payload,
             with_vector=[DENSE] if query.with_vectors and with_payload else False,
         )
-        found = self._shard.query(request)
-        excluded |= self._excluded(query)  # a point of such a turn may have been stored meanwhile
-        return [point for point in found if point.id not in excluded][: query.limit] if excluded else found
+        return self._shard.query(request)
 
-    def _excluded(self, query: Query) -> "set[edge.PointId]":
-        if not query.exclude_turns:
+    def _excluded(self, asked: Sequence[_Asked]) -> "dict[_Turns, set[edge.PointId]]":
+        """The points of excluded turns; queries of one batch mostly exclude the same ones, which are looked up once."""
+        return {key: self._points_of(*key) for key in {_key(query) for query, _ in asked}}
+
+    def _points_of(self, user_id: str, turn_ids: tuple[str, ...]) -> "set[edge.PointId]":
+        if not turn_ids:
             return set()
-        of_turns = edge.FieldCondition(TURN, match=edge.MatchAny(list(query.exclude_turns)))
-        chosen = edge.Filter(must=[_equals(USER, query.scope.user_id), of_turns])
+        of_turns = edge.FieldCondition(TURN, match=edge.MatchAny(list(turn_ids)))
+        chosen = edge.Filter(must=[_equals(USER, user_id), of_turns])
         request = edge.ScrollRequest(limit=_MOST_EXCLUDED, filter=chosen, with_payload=False, with_vector=False)
         records, _ = self._shard.scroll(request)
         return {record.id for record in records}
@@ -218,6 +234,10 @@ async def _run(threads: ThreadPoolExecutor, work: Callable[[], Answer]) -> Answe
     except RuntimeError as error:  # closed
         raise IndexUnavailable from error
     return await asyncio.wrap_future(future)
+
+
+def _key(query: Query) -> _Turns:
+    return query.scope.user_id, tuple(query.exclude_turns)
 
 
 def _record(point: Point, dimension: int) -> edge.Point:

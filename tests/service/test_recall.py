@@ -3,13 +3,15 @@
 import json
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.fakes.cross_encoder import write_cross_encoder
 from tests.fakes.openai_server import FakeOpenAI
 from tests.service.lessons import add, teach
-from tests.service.running import Service
+from tests.service.running import Service, service
 from tests.service.shapes import HIT, check, fields
 
 SUNDAY = "2026-03-15T12:00:00Z"
@@ -282,6 +284,20 @@ def test_tags_choose_facts(offline: Service, user: str) -> None:
     assert len(tagged("daily")) == 1
     assert len(tagged("daily", "home")) == 2
     assert tagged("none") == set()
+
+
+def test_a_reranker_has_the_last_word(tmp_path: Path) -> None:
+    pytest.importorskip("fastembed", reason="the extra `local` is not installed")
+    write_cross_encoder(tmp_path / "model", words="what about the pizza with figs my sister baked lisbon")
+    with service(tmp_path, RERANKER_PATH=str(tmp_path / "model")) as running:
+        take_in(running, lines("ada"))
+        found = search(running, "ada", "my sister baked a pizza with figs", top_k=3, explain=True)
+        assert ids(found)[0] == "m6"
+        for hit, traced in zip(found["hits"], found["trace"], strict=False):
+            assert 0 < hit["score"] < 1
+            assert (traced["id"], traced["scores"]["relevance"]) == (hit["id"], hit["score"])
+        scores = [hit["score"] for hit in found["hits"]]
+        assert scores == sorted(scores, reverse=True)
 
 
 def test_other_users_move_nothing(offline: Service, user: str) -> None:

@@ -80,6 +80,8 @@ def test_a_busy_port_is_refused_with_a_sentence(tmp_path: Path) -> None:
         ({"OPENAI_BASE_URL": NOWHERE}, "CHAT_MODEL"),
         ({"EMBEDDING_MODEL": "fastembed:any", "EMBEDDING_MODEL_PATH": "/nowhere"}, "EMBEDDING_MODEL_PATH"),
         ({"EMBEDDING_MODEL": "text-embedding-3-small"}, "EMBEDDING_MODEL"),
+        ({"RERANKER": "fastembed:no-such-model"}, "RERANKER"),
+        ({"RERANKER_PATH": "/nowhere"}, "RERANKER_PATH"),
         ({"EMBEDDING_DIMENSIONS": "7"}, "EMBEDDING_DIMENSIONS"),
         ({"EMBEDDING_DIMENSIONS": "none"}, "EMBEDDING_DIMENSIONS"),
         ({"AGENT": "nowhere.at_all:agent"}, "AGENT"),
