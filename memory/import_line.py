@@ -75,15 +75,6 @@ class ImportMessage:
         return blake2b(json.dumps(made_from).encode(), digest_size=16).hexdigest()
 
 
-def read_line(raw: bytes) -> ImportMessage:
-    """The message on a line of JSON.
-
-    Raises:
-        BadLine: it is no JSON object, or not a message.
-    """
-    return read_message(parse_object(raw))
-
-
 def parse_object(raw: bytes) -> Mapping[str, Any]:
     """The JSON object on a line.
 

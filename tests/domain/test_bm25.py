@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from memory.bm25 import (
     AVERAGE_LENGTH,
     K1,
+    MOST_QUERY_WORDS,
     PRECEDING_WEIGHTS,
     B,
     document_weights,
@@ -120,3 +121,9 @@ def test_what_says_nothing_has_no_weight() -> None:
 
 def test_a_token_is_the_same_everywhere() -> None:
     assert token_of("zebra") == 0x15575DB6
+
+
+def test_a_long_query_is_bounded() -> None:
+    asked = query_weights(" ".join(f"word{number}x" for number in range(2_000)))
+    assert len(asked.indices) == len(asked.values) == MOST_QUERY_WORDS
+    assert asked.indices[0] == query_weights("word0x").indices[0]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.import_line import MOST_LINE_BYTES, BadLine, ImportMessage, read_line
+from memory.import_line import MOST_LINE_BYTES, BadLine, ImportMessage, parse_object, read_message
 from memory.import_source import TOO_LONG, SourceLine, split_lines
 
 GOOD: dict[str, Any] = {
@@ -20,6 +20,10 @@ GOOD: dict[str, Any] = {
     "timestamp": "2026-01-31T09:30:00Z",
 }
 AT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+
+
+def read_line(raw: bytes) -> ImportMessage:
+    return read_message(parse_object(raw))
 
 
 def line(**changes: Any) -> bytes:
