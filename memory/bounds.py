@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Literal, get_args
 
 from memory.documents import Documents
-from memory.errors import IndexUnavailable
+from memory.errors import IndexUnavailable, RecollectError
 from memory.fact import Fact
 from memory.mem_config import MemoryConfig
 from memory.scope import GLOBAL_USER, Scope
@@ -111,10 +111,15 @@ class Bounds:
             async for users in self.documents.users():
                 self._touched.update(users)
             self._saw_everyone = True
-        for user_id in sorted(self._touched - {GLOBAL_USER}):
-            await self._trim_user(user_id, evicted)
-            self._touched.discard(user_id)
         self._touched.discard(GLOBAL_USER)
+        for user_id in sorted(self._touched):
+            # What is added while this user is looked at is for the next sweep.
+            self._touched.discard(user_id)
+            try:
+                await self._trim_user(user_id, evicted)
+            except RecollectError:
+                self._touched.add(user_id)
+                raise
 
     async def _trim_user(self, user_id: str, evicted: Counter[Reason]) -> None:
         if self.config.max_facts_per_user:

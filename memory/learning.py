@@ -1,6 +1,6 @@
 """The facts step of an update: extraction, reconciliation, and the writes that they decide on."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from memory.attribution import attribute
@@ -10,13 +10,13 @@ from memory.documents import Documents
 from memory.extraction_schema import WantedKeys
 from memory.extractor import Extraction, ExtractionRequest, Extractor, Said
 from memory.fact import Fact
+from memory.fact_book import Keeper
 from memory.fact_writes import FactWrites
 from memory.known_facts import Nomination
 from memory.owed_points import OwedPoints
 from memory.recall import MOST_FACTS
 from memory.reconciliation import Plan, PlanRequest, Relearning, Review, plan
 from memory.relearning import relearning_of
-from memory.scope import Scope
 from memory.times import Clock
 from memory.trivial import is_trivial
 from memory.turn import Message, Turn
@@ -54,7 +54,7 @@ class FactsStep:
     batching: Batching
     review: Review
     schema: WantedKeys | None
-    trim_thread: Callable[[Scope], Awaitable[None]]
+    bounds: Keeper
     clock: Clock
     _answers: dict[tuple[str, str], _Answered] = field(default_factory=dict[tuple[str, str], _Answered])
 
@@ -157,8 +157,9 @@ class FactsStep:
         if fresh:
             await save(learned)
             await self._writes.do(message, [write for _, write in fresh])
+            self.bounds.touch(message.user_id)
             if any(write.inserts and write.scope == "thread" for _, write in fresh):
-                await self.trim_thread(message.scope)
+                await self.bounds.trim_thread(message.scope)
         return learned
 
     def _plan(

@@ -160,7 +160,7 @@ def _facts_step(stores: Stores, models: "_Models", points: OwedPoints, bounds: B
         batching=Batching(stores.documents, config),
         review=Review(config.review, config.sensitive_tags),
         schema=models.schema,
-        trim_thread=bounds.trim_thread,
+        bounds=bounds,
         clock=stores.clock,
     )
 

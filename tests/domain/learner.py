@@ -107,8 +107,14 @@ async def stores(folder: Path) -> AsyncGenerator[Stores]:
             await points.close()
 
 
-async def _untrimmed(scope: Scope) -> None:
-    """No thread of these tests holds too much."""
+class Boundless:
+    """Keeps everything: no user and no thread of these tests holds too much."""
+
+    def touch(self, user_id: str) -> None:
+        """Nothing is counted."""
+
+    async def trim_thread(self, scope: Scope) -> None:
+        """Nothing goes."""
 
 
 def facts_step(
@@ -131,6 +137,6 @@ def facts_step(
         batching=Batching(used, chosen),
         review=review or Review("off", ()),
         schema=None,
-        trim_thread=_untrimmed,
+        bounds=Boundless(),
         clock=clock,
     )
