@@ -202,6 +202,20 @@ async def test_after_the_first_sweep_only_touched_users_are_counted(opened: Stor
     assert await known(opened, ["a", "b"]) == {"b"}
 
 
+async def test_who_is_touched_while_they_are_counted_is_counted_again(opened: Stores) -> None:
+    made = bounds(opened, max_facts_per_user=1)
+    await know(opened, "a", importance=0.1)
+    await made.sweep()
+    made.touch("ada")
+    counting = asyncio.create_task(made.sweep())
+    await asyncio.sleep(0)  # it asks the store now
+    made.touch("ada")
+    await counting
+    await know(opened, "b")
+    await made.sweep()
+    assert await known(opened, ["a", "b"]) == {"b"}
+
+
 async def test_a_threads_working_memory_is_trimmed(opened: Stores) -> None:
     for number in range(MOST_THREAD_FACTS + 3):
         importance = 0.1 if number in {5, 7} else 0.9
