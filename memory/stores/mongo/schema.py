@@ -15,6 +15,7 @@ from memory.stores.mongo.fact_document import from_fact, to_fact
 
 _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
     CONVERSATIONS: (
+        (("user_id", "thread_id", "timestamp"), False),  # what other readers of such histories expect
         (("user_id", "thread_id", "timestamp", "position"), False),
         (("session_id", "timestamp"), False),
         (("user_id", "thread_id", "position"), True),
