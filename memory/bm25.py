@@ -77,7 +77,12 @@ def document_weights(text: str, preceding: Sequence[str] = ()) -> SparseVector:
 
 def query_weights(text: str) -> SparseVector:
     """The vector of a search text: each of its first MOST_QUERY_WORDS words counts once."""
-    tokens = tuple(islice(dict.fromkeys(token_of(stem) for stem in stems(text)), MOST_QUERY_WORDS))
+    return weights_of(stems(text))
+
+
+def weights_of(asked: Sequence[str]) -> SparseVector:
+    """The same of a search text's stems."""
+    tokens = tuple(islice(dict.fromkeys(map(token_of, asked)), MOST_QUERY_WORDS))
     return SparseVector(tokens, (1.0,) * len(tokens))
 
 

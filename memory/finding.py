@@ -14,7 +14,7 @@ from memory.gathering import Sought, gather
 from memory.hit import Hit, Recalled
 from memory.interval_questions import asks_for_nothing_else
 from memory.mem_config import MemoryConfig
-from memory.packing import pack
+from memory.packing import Packed, pack
 from memory.query import PreparedQuery, prepare
 from memory.ranking import RELEVANT, Scored, blend, is_relevant, mmr, rank, recency
 from memory.recall_options import RecallOptions
@@ -185,9 +185,7 @@ class Finding:
             return hits
         neighbours = {} if options.expand else await neighbours_of(timeline, hits, shown=request.shown)
         packed = pack(hits, options.token_budget, relevance=query.relevance, neighbours=neighbours)
-        sieve.drop(packed.left_out, "budget", f"does not fit into {options.token_budget} tokens")
-        sieve.add("neighbour", [hit for hit in packed.hits if hit.entry.id in packed.neighbours])
-        return packed.hits
+        return _fitting(packed, options.token_budget, sieve)
 
     async def _recent(self, request: Request, sieve: Sieve, now: datetime) -> list[Hit]:
         """The newest few messages, newest first, in place of hits."""
@@ -199,15 +197,14 @@ class Finding:
 
     async def _within(self, request: Request, period: Period, now: datetime) -> Recalled:
         """The period's messages in their order, in place of a search."""
-        options, sieve = request.options, Sieve([], [])
+        options, sieve = request.options, Sieve([])
         most = options.top_k + 2 * len(request.shown)
         said = await self.documents.timeline.during(request.scope, period, limit=most)
         hits: Sequence[Hit] = _unranked(said, request, now)[: options.top_k]
         sieve.add("period", hits)
         if options.token_budget is not None:
             packed = pack(hits, options.token_budget, relevance=lambda _: 0.0, neighbours={})
-            sieve.drop(packed.left_out, "budget", f"does not fit into {options.token_budget} tokens")
-            hits = packed.hits
+            hits = _fitting(packed, options.token_budget, sieve)
         return Recalled(hits, sieve.trace)
 
 
@@ -227,6 +224,13 @@ def _in_zone(text: str, name: str, now: datetime) -> Found | None:
         problem = Problem("timezone", "is no IANA time zone such as Europe/Berlin")
         raise InvalidRequest("The request is not valid: see timezone.", problems=[problem]) from error
     return find_interval(text, now=now, timezone=zone)
+
+
+def _fitting(packed: Packed, budget: int, sieve: Sieve) -> Sequence[Hit]:
+    """The hits that fit, once the sieve knows of those that do not, and of the neighbours."""
+    sieve.drop(packed.left_out, "budget", f"does not fit into {budget} tokens")
+    sieve.add("neighbour", [hit for hit in packed.hits if hit.entry.id in packed.neighbours])
+    return packed.hits
 
 
 def _is_own_summary(candidate: Candidate, request: Request) -> bool:

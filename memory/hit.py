@@ -1,7 +1,8 @@
 """What a recall gives: its hits, and the trace that explains them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal
 
 from memory.times import iso
@@ -63,17 +64,13 @@ class Traced:
         return {"id": self.id, "scores": scores, "stage": self.stage, "reason": self.reason}
 
 
-def _no_ways() -> Sequence[Traced]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """The hits, best first; `ways` tells each candidate's way, the hits' first, to whoever asks."""
 
     hits: Sequence[Hit] = field(default_factory=list[Hit])
-    ways: Callable[[], Sequence[Traced]] = _no_ways
+    ways: Callable[[], Iterable[Traced]] = tuple
 
     def trace_json(self, *, limit: int | None = None) -> list[dict[str, Any]]:
         """The trace of at most `limit` candidates."""
-        return [traced.as_json() for traced in self.ways()[:limit]]
+        return [traced.as_json() for traced in islice(self.ways(), limit)]

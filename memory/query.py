@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory.bm25 import query_weights, stems
+from memory.bm25 import stems, weights_of
 from memory.dates import Period, says_time
 from memory.lexemes import STOP_WORDS
 from memory.vector_index import SparseVector
@@ -71,12 +71,14 @@ def prepare(text: str, *, names: Sequence[str] = (), period: Period | None = Non
     mentions = _mentions(head, names)
     spoken = _replaced(head, mentions, name="I", owner="my") + tail
     nameless = _replaced(head, mentions, name="", owner="") + tail
-    if not stems(nameless):
-        spoken = nameless = text  # it asks for nothing but names
+    asked = stems(nameless)
+    if not asked and mentions:  # it asks for nothing but names
+        spoken = nameless = text
+        asked = stems(text)
     return PreparedQuery(
         dense_text=spoken,
-        bm25=query_weights(nameless),
-        stems=frozenset(stems(nameless)),
+        bm25=weights_of(asked),
+        stems=frozenset(asked),
         period=period,
         speaker=_speaker(head, mentions),
         asks_when=_WHEN.match(head) is not None,

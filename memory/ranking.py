@@ -13,6 +13,7 @@ from operator import mul
 from memory.candidate import Candidate
 from memory.dates import Period, says_time
 from memory.query import PreparedQuery
+from memory.sentences import asks
 from memory.signals import Signals, signals_for
 from memory.vector_index import Entry, Vector
 
@@ -29,7 +30,6 @@ AFTERWARDS = timedelta(days=7)
 """Of what happened in a period people also speak in the week after."""
 LONG_ENOUGH = 300
 _READ_CHARACTERS = 1_000
-_ASKS = ("?", "\uff1f", "\u061f")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def rank(
     """The candidates, best first; ties go by id. `knows_meaning`: see `Embedder`; `signals`: those, whatever fits."""
     used = (signals or signals_for(candidates, knows_meaning=knows_meaning)).scaled()
     entries = [one.entry for one in candidates]
-    asking = [entry.kind == "episode" and entry.content.rstrip().endswith(_ASKS) for entry in entries]
+    asking = [entry.kind == "episode" and asks(entry.content) for entry in entries]
     columns = {"fused": fuse(candidates, used), **_own_signals(entries, asking, query, used)}
     if query.asks_when:
         columns["time"] = _timed(entries, _sums(columns), used.time_words)

@@ -5,6 +5,7 @@ import re
 MOST_SENTENCES = 64
 MOST_CHARACTERS = 500
 """A longer sentence is cut."""
+_QUESTION_ENDS = ("?", "\uff1f", "\u061f")
 _END = re.compile(
     r"(?<=[.!?\u2026\u061f\u06d4\u0964\u104b])[)\"'\u2019\u201d\u00bb]*\s+|(?<=[\u3002\uff01\uff1f\uff0e\uff61])|\n+"
 )
@@ -20,3 +21,8 @@ def sentences(text: str, *, most: int = MOST_SENTENCES) -> list[str]:
             if len(found) == most:
                 break
     return found
+
+
+def asks(text: str) -> bool:
+    """Whether the text ends with a question."""
+    return text.rstrip().endswith(_QUESTION_ENDS)

@@ -9,8 +9,6 @@ from memory.documents import Documents
 from memory.fact import Fact
 from memory.hit import Traced
 
-BATCH = 500
-
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -23,7 +21,7 @@ class Standing:
 async def standing(
     documents: Documents, user_id: str, candidates: Sequence[Candidate], *, now: datetime, given_apart: bool
 ) -> Standing:
-    """Facts and summaries as the documents have them now; messages, which never change, as they are.
+    """Facts and summaries (at most 500) as the documents have them now; messages, which never change, as they are.
 
     A fact stands if it holds at `now`. `given_apart`: the caller gets the keyed and the pinned ones in any case, so
     they are no candidates.
@@ -66,17 +64,11 @@ def _why_not(fact: Fact | None, now: datetime, *, given_apart: bool) -> str | No
 
 
 async def _facts(documents: Documents, user_id: str, ids: Sequence[str]) -> dict[str, Fact]:
-    found: dict[str, Fact] = {}
-    for start in range(0, len(ids), BATCH):
-        batch = await documents.facts.facts(user_id=user_id, fact_ids=ids[start : start + BATCH])
-        found |= {fact.id: fact for fact in batch}
-    return found
+    found = await documents.facts.facts(user_id=user_id, fact_ids=ids) if ids else []
+    return {fact.id: fact for fact in found}
 
 
 async def _summaries(documents: Documents, user_id: str, threads: Sequence[str]) -> dict[str, str]:
     """Summaries of archived threads, by their points' ids."""
-    found: dict[str, str] = {}
-    for start in range(0, len(threads), BATCH):
-        records = await documents.threads.records(user_id=user_id, thread_ids=threads[start : start + BATCH])
-        found |= {record.point_id: record.summary for record in records if record.has_point and record.summary}
-    return found
+    records = await documents.threads.records(user_id=user_id, thread_ids=threads) if threads else []
+    return {record.point_id: record.summary for record in records if record.has_point and record.summary}

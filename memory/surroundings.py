@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from memory.documents import Timeline
 from memory.hit import Hit
 from memory.scope import Scope
+from memory.sentences import asks
 from memory.turn import Message
 from memory.vector_index import Entry, episode
 
@@ -15,7 +16,6 @@ LONGEST_NEIGHBOUR = 600
 """Characters; a longer message is worth its own place, or none."""
 SESSION_SIDE = 100
 """A session is given up to so many messages before and after the hit."""
-_QUESTION_ENDS = ("?", "\uff1f", "\u061f")
 
 
 async def neighbours_of(timeline: Timeline, hits: Sequence[Hit], *, shown: Sequence[str]) -> dict[str, list[Entry]]:
@@ -30,7 +30,7 @@ async def neighbours_of(timeline: Timeline, hits: Sequence[Hit], *, shown: Seque
         before = [message for message in messages if message.position < (entry.position or 0)]
         after = [message for message in messages if message.position > (entry.position or 0)]
         needed = [message for message in before if _answers(entry, message)]
-        needed += [message for message in after if _asks(entry.content)]
+        needed += [message for message in after if asks(entry.content)]
         found[entry.id] = [episode(message) for message in needed if _is_worth(message, shown)]
     return found
 
@@ -72,8 +72,4 @@ def _is_placed(entry: Entry) -> bool:
 
 
 def _answers(entry: Entry, before: Message) -> bool:
-    return (before.turn_id == entry.turn_id and entry.role == "assistant") or _asks(before.content)
-
-
-def _asks(text: str) -> bool:
-    return text.rstrip().endswith(_QUESTION_ENDS)
+    return (before.turn_id == entry.turn_id and entry.role == "assistant") or asks(before.content)

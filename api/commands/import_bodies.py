@@ -1,14 +1,13 @@
 """The lines of a source as bodies of `POST /api/import`, small enough for any service."""
 
 import json
-from collections import OrderedDict
-from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from memory.import_batch import FailedLine
 from memory.import_line import BadLine, Thread, parse_object, thread_of
-from memory.import_pairs import MOST_WAITING
+from memory.import_pairs import Waiting
 from memory.import_source import SourceLine, Unreadable
 
 MOST_BYTES = 900_000
@@ -49,7 +48,7 @@ class Bodies:
         self.failed: list[FailedLine] = []
         self._most = most
         self._body = Body()
-        self._waiting: OrderedDict[Thread, _Line] = OrderedDict()
+        self._waiting = Waiting[_Line]()
 
     async def cut(self, lines: AsyncIterable[SourceLine]) -> AsyncIterator[Body]:
         """The bodies, one after the other."""
@@ -59,8 +58,8 @@ class Bodies:
                 continue
             for body in self._take(source.number, source.said):
                 yield body
-        while self._waiting:
-            for body in self._add(self._waiting.popitem(last=False)[1]):
+        for kept in self._waiting.rest():
+            for body in self._add(kept):
                 yield body
         if self._body.lines:
             yield self._body
@@ -68,19 +67,11 @@ class Bodies:
     def _take(self, number: int, said: bytes | Mapping[str, Any]) -> Iterator[Body]:
         """A user's message is held until the next line of its thread: that may be the answer."""
         text = said if isinstance(said, bytes) else json.dumps(said).encode()
-        line = _Line(number, text.strip() + b"\n")
         thread, is_asking = _place(said)
-        before = self._waiting.pop(thread, None) if thread is not None else None
-        if thread is not None and is_asking:
-            if before is not None:
-                yield from self._add(before)
-            self._waiting[thread] = line
-            if len(self._waiting) > MOST_WAITING:
-                yield from self._add(self._waiting.popitem(last=False)[1])
-        else:
-            yield from self._add(*([line] if before is None else [before, line]))
+        for together in self._waiting.take(_Line(number, text.strip() + b"\n"), thread=thread, asks=is_asking):
+            yield from self._add(together)
 
-    def _add(self, *lines: _Line) -> Iterator[Body]:
+    def _add(self, lines: Sequence[_Line]) -> Iterator[Body]:
         size = sum(len(line.text) for line in lines)
         if self._body.lines and self._body.size + size > self._most:
             yield self._body

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memory.embedder import Embedder
-from memory.providers.local_model import BATCH, LocalKind, in_order_of_length
+from memory.providers.local_model import BATCH, LocalKind, LocalModel, in_order_of_length
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
@@ -19,18 +19,8 @@ _THREADS = 2
 _TEXT_CHARACTERS = 24_000
 
 
-class LocalEmbedder:
-    """Embedder over a loaded model. Its work is done in `threads`, which it does not shut down."""
-
-    def __init__(self, loaded: "TextEmbedding", *, name: str, threads: ThreadPoolExecutor) -> None:
-        self._loaded = loaded
-        self._name = name
-        self._threads = threads
-
-    @property
-    def model(self) -> str:
-        """The model's name as fastembed knows it."""
-        return self._name
+class LocalEmbedder(LocalModel["TextEmbedding"]):
+    """Embedder over a loaded model."""
 
     @property
     def knows_meaning(self) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory.errors import ModelUnavailable
-from memory.providers.local_model import BATCH, LocalKind, in_order_of_length
+from memory.providers.local_model import BATCH, LocalKind, LocalModel, in_order_of_length
 from memory.reranker import Reranker
 
 if TYPE_CHECKING:
@@ -21,18 +21,8 @@ _FURTHEST = 36.0
 """Scores beyond it count as it: their sigmoid would be 1 exactly, in 64 bits."""
 
 
-class LocalReranker:
-    """Reranker over a loaded model. Its work is done in `threads`, which it does not shut down."""
-
-    def __init__(self, loaded: "TextCrossEncoder", *, name: str, threads: ThreadPoolExecutor) -> None:
-        self._loaded = loaded
-        self._name = name
-        self._threads = threads
-
-    @property
-    def model(self) -> str:
-        """The model's name as fastembed knows it."""
-        return self._name
+class LocalReranker(LocalModel["TextCrossEncoder"]):
+    """Reranker over a loaded model."""
 
     async def relevance(self, query: str, texts: Sequence[str]) -> list[float]:
         """See the port. Of query and texts their first 4,000 characters are read.

@@ -36,6 +36,20 @@ def in_order_of_length(texts: Sequence[str], work: Callable[[list[str]], list[Ma
     return [by_place[place] for place in range(len(texts))]
 
 
+class LocalModel(Generic[Loaded]):
+    """A loaded model. Its work is done in `threads`, which it does not shut down."""
+
+    def __init__(self, loaded: Loaded, *, name: str, threads: ThreadPoolExecutor) -> None:
+        self._loaded = loaded
+        self._name = name
+        self._threads = threads
+
+    @property
+    def model(self) -> str:
+        """The model's name as fastembed knows it."""
+        return self._name
+
+
 @dataclass(frozen=True, slots=True)
 class LocalKind(Generic[Loaded]):
     """A kind of local model, such as "embedding model". Errors name `setting` and `path_setting`.

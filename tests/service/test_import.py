@@ -243,6 +243,17 @@ def test_a_source_that_is_none_is_a_sentence(tmp_path: Path, named: str, sentenc
     assert "secret" not in ended.stderr + ended.stdout
 
 
+def completed_again(running: Service, path: Path, messages: int) -> None:
+    """The command, run once more over a killed one's file, leaves every message with one point."""
+    ended = recollect(running, "import", str(path))
+    assert ended.returncode == 0, ended.stderr
+    with running:
+        healthy(running)
+        shown = running.get("/api/admin/doctor")["totals"]
+        assert (shown["messages"], shown["points"]) == (messages, messages)
+        assert took(running, path.read_bytes()) == (0, messages, 0)
+
+
 def test_the_command_that_is_killed_on_the_way_goes_on_when_it_is_run_again(tmp_path: Path, fake: FakeOpenAI) -> None:
     """Killed while it embeds, after it has stored: each time a part more is stored, nothing twice, all is found."""
     path = tmp_path / "talk.jsonl"
@@ -255,13 +266,7 @@ def test_the_command_that_is_killed_on_the_way_goes_on_when_it_is_run_again(tmp_
         until(lambda before=before, calls=calls: len(fake.embeddings) >= before + calls, 60)
         command.kill()
         command.communicate()
-    ended = recollect(running, "import", str(path))
-    assert ended.returncode == 0, ended.stderr
-    with running:
-        healthy(running)
-        shown = running.get("/api/admin/doctor")["totals"]
-        assert (shown["messages"], shown["points"]) == (800, 800)
-        assert took(running, path.read_bytes()) == (0, 800, 0)
+    completed_again(running, path, 800)
 
 
 @pytest.mark.parametrize("milliseconds", [5, 100, 300])
@@ -327,12 +332,6 @@ def test_a_kill_amid_an_import_into_mongodb_loses_and_doubles_nothing(tmp_path: 
                 until(lambda most=most: messages.count_documents({}) >= most, 30)
                 command.kill()
                 command.communicate()
-            ended = recollect(running, "import", str(path))
-            assert ended.returncode == 0, ended.stderr
-            with running:
-                healthy(running)
-                shown = running.get("/api/admin/doctor")["totals"]
-                assert (shown["messages"], shown["points"]) == (600, 600)
-                assert took(running, path.read_bytes()) == (0, 600, 0)
+            completed_again(running, path, 600)
         finally:
             client.drop_database(name)
