@@ -36,9 +36,42 @@ class Settings(BaseSettings):
         default=(), description="Further names the service is called by, separated by commas (Host and Origin checks)."
     )
     max_upload_mb: int = Field(
-        20, ge=1, le=10_000, description="Most megabytes (1,000,000 bytes each) of one import's body."
+        20, ge=1, le=10_000, description="Most megabytes (1,000,000 bytes each) of one import or uploaded document."
     )
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(), description="Web pages that may call from a browser, as https://host, separated by commas."
+    )
+
+    # Who may call.
+    auth: Literal["none", "api_key", "jwt"] = Field(
+        "none", description="Who may call: everybody on this machine, holders of keys (`recollect keys`), or of JWTs."
+    )
+    jwt_secret: SecretStr | None = Field(None, min_length=32, description="AUTH=jwt: the tokens' shared secret.")
+    jwt_jwks_url: str | None = Field(None, description="AUTH=jwt: where the issuer's public keys are, instead.")
+    jwt_algorithms: str = Field(
+        "", description="Signatures that are accepted, separated by commas; unset: HS256, or RS256 and ES256 with JWKS."
+    )
+    jwt_issuer: str | None = Field(None, description="The `iss` that tokens must have.")
+    jwt_audience: str | None = Field(None, description="The `aud` that tokens must have.")
+    jwt_user_claim: str = Field("sub", min_length=1, description="The claim that names the user.")
+    jwt_admin_claim: str | None = Field(
+        None, pattern=r"^[^:]+:.+$", description="The claim that makes an administrator, as name:value."
+    )
+    forward_api_key: bool = Field(
+        default=False, description="With AUTH=none: the caller's bearer token under /v1 is the chat model's key."
+    )
+    rate_limit_per_minute: int = Field(
+        0, ge=0, le=1_000_000, description="Requests a minute of one key or subject, else address; 0: no limit."
+    )
+    rate_limit_burst: int = Field(20, ge=1, le=1_000_000, description="Requests that may come at once before that.")
+    recollect_api_key: SecretStr | None = Field(None, description="The key that the terminal's `--url` sends.")
+
+    # What it says of itself.
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
+    log_format: Literal["text", "json"] = Field("text", description="Log lines as text, or one JSON object each.")
+    otel_exporter_otlp_endpoint: str | None = Field(
+        None, description="Where OpenTelemetry traces go, over HTTP (such as http://localhost:4318); unset: nowhere."
+    )
 
     # Where memory is kept.
     data_dir: Path = Field(_DEFAULT.data_dir, description="Folder of the embedded stores; one process at a time.")
@@ -175,6 +208,14 @@ class Settings(BaseSettings):
         _DEFAULT.max_episodes_per_user, ge=0, description="Most messages of a user; the oldest go. 0: no limit."
     )
 
+    max_document_pages: int = Field(500, ge=1, le=100_000, description="Most pages of a document.")
+    max_document_characters: int = Field(
+        5_000_000, ge=1, le=100_000_000, description="Most characters of a document's text."
+    )
+    max_unpacked_mb: int = Field(
+        100, ge=1, le=10_000, description="Most megabytes that a compressed file may unpack to."
+    )
+
     # How it waits.
     memory_wait_seconds: Seconds = Field(
         _DEFAULT.memory_wait_seconds, description="Longest wait of `wait_for_memory` before it says pending."
@@ -193,7 +234,7 @@ class Settings(BaseSettings):
         description="How often to look for what another process left, and for what is past its bounds.",
     )
 
-    @field_validator("allowed_hosts", mode="before")
+    @field_validator("allowed_hosts", "cors_origins", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         return _parts(value) if isinstance(value, str) else value

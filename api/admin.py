@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from api.admin_answers import DoctorAnswer, ReindexLine, ReplayedAnswer
+from api.caller import ADMIN_ONLY
 from api.errors import error_body
 from api.schemas import Id
 from api.state import OpenMemory, OpenReindexer
@@ -17,7 +18,7 @@ from memory.errors import RecollectError
 from memory.reindexing import RunningReindex
 from memory.replay import replay_failed
 
-router = APIRouter(prefix="/api/admin", tags=["admin"])
+router = APIRouter(prefix="/api/admin", tags=["admin"], dependencies=[ADMIN_ONLY])
 
 LINES = "application/x-ndjson"
 

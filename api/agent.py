@@ -4,6 +4,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from api.answers import EXAMPLE_TURN, TurnAnswer
+from api.caller import WhoCalls
 from api.schemas import AgentRequest
 from api.sse import stream_turn
 from api.state import OpenMemory, OpenTurns
@@ -30,11 +31,13 @@ STREAM_NOTE = (
         }
     },
 )
-async def run_agent(body: AgentRequest, turns: OpenTurns, memory: OpenMemory) -> JSONResponse | StreamingResponse:
+async def run_agent(
+    body: AgentRequest, turns: OpenTurns, memory: OpenMemory, caller: WhoCalls
+) -> JSONResponse | StreamingResponse:
     """Start the turn; answer once it is stored, or stream it."""
     running = turns.start(
         TurnRequest(
-            scope=Scope(body.user_id, body.thread_id),
+            scope=Scope(caller.acts_for(body.user_id), body.thread_id),
             message=body.message,
             turn_id=body.turn_id,
             metadata=body.metadata,

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from api import admin, agent, errors, facts, health, imports, metrics, openapi, search, threads, turns
 from api.guard import BodyLimit, HostGuard
+from api.lock import Lock
 from api.version import VERSION
 from graph.resources import Services, SharedServices, shared
 from graph.turns import Turns
@@ -66,6 +67,7 @@ def create_app(
     for router in ROUTERS:
         app.include_router(router)
     openapi.install(app)
+    app.add_middleware(Lock)
     app.add_middleware(BodyLimit, paths=guarded, most_uploaded=most_uploaded)
     app.add_middleware(HostGuard, names=names, paths=guarded)
     if visitor is not None:

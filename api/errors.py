@@ -14,6 +14,7 @@ from api.answers import ErrorAnswer
 from memory.errors import (
     Conflict,
     FactsChanged,
+    Forbidden,
     InvalidRequest,
     ModelTimeout,
     ModelUnavailable,
@@ -21,13 +22,18 @@ from memory.errors import (
     RecollectError,
     StoreUnavailable,
     TooLarge,
+    Unauthorized,
+    UnsupportedMedia,
 )
 
 logger = logging.getLogger(__name__)
 
 STATUSES: Mapping[type[RecollectError], int] = {
     TooLarge: 413,
+    UnsupportedMedia: 415,
     InvalidRequest: 422,
+    Unauthorized: 401,
+    Forbidden: 403,
     NotFound: 404,
     Conflict: 409,
     StoreUnavailable: 503,

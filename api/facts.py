@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from api.answers import FactAnswer, FactsAnswer, HistoryAnswer
+from api.caller import ADMIN_ONLY, user_in_path
 from api.pages import Cursor, Limit, bad_cursor, from_cursor, to_cursor
 from api.schemas import FactRequest, Id, Time
 from api.state import OpenMemory
@@ -15,11 +16,6 @@ from memory.fact import KEY_PATTERN
 from memory.scope import GLOBAL_USER
 
 verbs = APIRouter()
-
-
-async def _user(user_id: Annotated[Id, Path()]) -> str:
-    """The user in the path."""
-    return user_id
 
 
 async def _owner(request: Request) -> str:
@@ -168,5 +164,5 @@ async def reject_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONResp
 
 
 router = APIRouter()
-router.include_router(verbs, prefix="/api/users/{user_id}/facts", tags=["facts"], dependencies=[Depends(_user)])
-router.include_router(verbs, prefix="/api/global/facts", tags=["global facts"])
+router.include_router(verbs, prefix="/api/users/{user_id}/facts", tags=["facts"], dependencies=[Depends(user_in_path)])
+router.include_router(verbs, prefix="/api/global/facts", tags=["global facts"], dependencies=[ADMIN_ONLY])

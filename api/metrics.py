@@ -7,6 +7,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Metric, ge
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
+from api.caller import ADMIN_ONLY
 from api.state import OpenMemory
 from memory.bounds import REASONS, Bounds
 
@@ -29,7 +30,7 @@ class Evictions(Collector):
         yield family
 
 
-@router.get("/metrics", response_model=None, include_in_schema=False)
+@router.get("/metrics", response_model=None, include_in_schema=False, dependencies=[ADMIN_ONLY])
 async def get_metrics(memory: OpenMemory) -> Response:
     """Counted by this process since its start. A registry of its own: two apps in one process do not mix."""
     registry = CollectorRegistry()

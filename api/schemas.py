@@ -5,7 +5,6 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, cast
 
-from fastapi import Query
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -70,8 +69,7 @@ Id = Annotated[
     Field(strict=True, pattern=f"^{ID_PATTERN}$", description="1-128 characters of [A-Za-z0-9._:@-]"),
     AfterValidator(check_id),
 ]
-UserId = Annotated[Id, Query()]
-"""Whose the path's thread or turn is."""
+WHOSE = "Whose memory it is; a key of one user's own may leave it out."
 Weight = Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)]
 Cosine = Annotated[StrictFloat, Field(ge=-1, le=1, allow_inf_nan=False)]
 
@@ -134,7 +132,7 @@ class AgentRequest(BaseModel):
         },
     )
 
-    user_id: Id
+    user_id: Id | None = Field(None, description=WHOSE)
     thread_id: Id
     message: Annotated[
         str, Field(strict=True, min_length=1, max_length=MOST_MESSAGE_CHARACTERS), AfterValidator(check_text)
@@ -222,7 +220,7 @@ class SearchRequest(BaseModel):
         json_schema_extra={"examples": [{"user_id": "ada", "query": "Where did I want to travel?"}]},
     )
 
-    user_id: Id
+    user_id: Id | None = Field(None, description=WHOSE)
     thread_id: Id | None = Field(None, description="That thread alone; null: all of the user's.")
     query: Annotated[
         str, Field(strict=True, min_length=1, max_length=MOST_MESSAGE_CHARACTERS), AfterValidator(check_text)

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from api.answers import SearchAnswer
+from api.caller import WhoCalls
 from api.schemas import SearchRequest
 from api.state import OpenMemory
 from memory.scope import Scope
@@ -24,10 +25,10 @@ router = APIRouter(tags=["memory"])
     ),
     responses={200: {"model": SearchAnswer}},
 )
-async def search(body: SearchRequest, memory: OpenMemory) -> JSONResponse:
+async def search(body: SearchRequest, memory: OpenMemory, caller: WhoCalls) -> JSONResponse:
     """The hits, and how long they took in milliseconds."""
     started = perf_counter()
-    scope = Scope(body.user_id, body.thread_id)
+    scope = Scope(caller.acts_for(body.user_id), body.thread_id)
     recalled = await memory.recall.find(scope, body.query, body.options(), now=body.now)
     took = round((perf_counter() - started) * 1000, 3)
     answer: dict[str, Any] = {"hits": [hit.as_json() for hit in recalled.hits], "took_ms": took}

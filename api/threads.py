@@ -7,8 +7,9 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from api.answers import MessagesAnswer, SummaryAnswer, ThreadsAnswer, WholeThreadAnswer
+from api.caller import UserId
 from api.pages import Cursor, Limit, bad_cursor, from_cursor, to_cursor
-from api.schemas import Id, SummaryRequest, UserId
+from api.schemas import Id, SummaryRequest
 from api.state import OpenMemory
 from memory.errors import InvalidRequest
 from memory.scope import Scope, check_id

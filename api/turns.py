@@ -6,7 +6,8 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from api.answers import EXAMPLE_TURN, LearnAnswer, RehearsalAnswer, TurnAnswer, UndoAnswer
-from api.schemas import Id, LearnRequest, UndoRequest, UserId
+from api.caller import UserId
+from api.schemas import Id, LearnRequest, UndoRequest
 from api.state import OpenMemory
 from memory.errors import NotFound
 

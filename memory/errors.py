@@ -5,12 +5,17 @@ The tree, with the HTTP status each one becomes:
 RecollectError
 ├── ConfigurationError            stops the start
 ├── InvalidRequest          422   invalid_request
+│   ├── UnreadableDocument        unreadable_document
+│   ├── UnsupportedMedia    415   unsupported_media_type
 │   └── TooLarge            413   too_large
+├── Unauthorized            401   unauthorized
+├── Forbidden               403   forbidden
 ├── NotFound                404   not_found
 ├── Conflict                409
 │   ├── TurnConflict              turn_conflict
 │   ├── ThreadBusy                thread_busy
 │   ├── UserErased                user_erased
+│   ├── NotLastTurn               not_last_turn
 │   ├── UpdatePending             update_pending
 │   ├── FactsChanged              facts_changed
 │   ├── FactConflict              fact_conflict
@@ -69,6 +74,30 @@ class TooLarge(InvalidRequest):
     code = "too_large"
 
 
+class UnreadableDocument(InvalidRequest):
+    """No text can be read from the document; send it as text, or in another format."""
+
+    code = "unreadable_document"
+
+
+class UnsupportedMedia(InvalidRequest):
+    """Documents of this kind are not read; send text, Markdown, HTML, PDF or DOCX."""
+
+    code = "unsupported_media_type"
+
+
+class Unauthorized(RecollectError):
+    """The request needs a key: send it as `Authorization: Bearer KEY`."""
+
+    code = "unauthorized"
+
+
+class Forbidden(RecollectError):
+    """This needs an administrator's key."""
+
+    code = "forbidden"
+
+
 class NotFound(RecollectError):
     """There is no such thing, or it is another user's."""
 
@@ -95,6 +124,12 @@ class UserErased(Conflict):
     """The user was erased while this turn was running; nothing of it is kept."""
 
     code = "user_erased"
+
+
+class NotLastTurn(Conflict):
+    """Only the last turn of a thread can be answered anew; another one has followed it."""
+
+    code = "not_last_turn"
 
 
 class UpdatePending(Conflict):

@@ -147,7 +147,25 @@ PRAGMA user_version = 3;
 COMMIT;
 """
 
-SCRIPTS = (_FIRST, _SECOND, _THIRD)
+_FOURTH = """
+BEGIN IMMEDIATE;
+PRAGMA user_version = 4;
+COMMIT;
+"""
+
+_FIFTH = """
+BEGIN IMMEDIATE;
+PRAGMA user_version = 5;
+COMMIT;
+"""
+
+_SIXTH = """
+BEGIN IMMEDIATE;
+PRAGMA user_version = 6;
+COMMIT;
+"""
+
+SCRIPTS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
 """Each brings a file up by one version. Files were made by them, so they never change."""
 VERSION = len(SCRIPTS)
 
