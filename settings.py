@@ -27,10 +27,10 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True)
 
     # Where it listens.
-    host: str = Field("127.0.0.1", description="Address to listen on; others than loopback need ALLOW_INSECURE=true.")
+    host: str = Field("127.0.0.1", description="Address to listen on; others than loopback need AUTH.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     allow_insecure: bool = Field(
-        default=False, description="Listen on any address although nobody has to prove who they are."
+        default=False, description="With AUTH=none: listen on any address although nobody proves who they are."
     )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(), description="Further names the service is called by, separated by commas (Host and Origin checks)."
@@ -48,8 +48,9 @@ class Settings(BaseSettings):
     )
     jwt_secret: SecretStr | None = Field(None, min_length=32, description="AUTH=jwt: the tokens' shared secret.")
     jwt_jwks_url: str | None = Field(None, description="AUTH=jwt: where the issuer's public keys are, instead.")
-    jwt_algorithms: str = Field(
-        "", description="Signatures that are accepted, separated by commas; unset: HS256, or RS256 and ES256 with JWKS."
+    jwt_algorithms: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="Signatures that are accepted, separated by commas; unset: HS256, or RS256 and ES256 with JWKS.",
     )
     jwt_issuer: str | None = Field(None, description="The `iss` that tokens must have.")
     jwt_audience: str | None = Field(None, description="The `aud` that tokens must have.")
@@ -208,12 +209,14 @@ class Settings(BaseSettings):
         _DEFAULT.max_episodes_per_user, ge=0, description="Most messages of a user; the oldest go. 0: no limit."
     )
 
-    max_document_pages: int = Field(500, ge=1, le=100_000, description="Most pages of a document.")
+    max_document_pages: int = Field(
+        _DEFAULT.max_document_pages, ge=1, le=100_000, description="Most pages of a document."
+    )
     max_document_characters: int = Field(
-        5_000_000, ge=1, le=100_000_000, description="Most characters of a document's text."
+        _DEFAULT.max_document_characters, ge=1, le=100_000_000, description="Most characters of a document's text."
     )
     max_unpacked_mb: int = Field(
-        100, ge=1, le=10_000, description="Most megabytes that a compressed file may unpack to."
+        _DEFAULT.max_unpacked_mb, ge=1, le=10_000, description="Most megabytes that a compressed file may unpack to."
     )
 
     # How it waits.
@@ -239,12 +242,22 @@ class Settings(BaseSettings):
     def _split(cls, value: Any) -> Any:
         return _parts(value) if isinstance(value, str) else value
 
+    @field_validator("jwt_algorithms", mode="before")
+    @classmethod
+    def _split_names(cls, value: Any) -> Any:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
     def memory(self) -> MemoryConfig:
         """What the memory is told.
 
         Raises:
-            ConfigurationError: PROVIDER is unknown.
+            ConfigurationError: PROVIDER is unknown, or takes no forwarded keys.
         """
+        if self.forward_api_key and self.provider and preset(self.provider).base_url is None:
+            raise ConfigurationError(
+                f"FORWARD_API_KEY works with providers that speak OpenAI's protocol, which {self.provider} does not: "
+                "unset one of them."
+            )
         own = {name: getattr(self, name) for name in MemoryConfig.names() if name in type(self).model_fields}
         plain: dict[str, Any] = {name: _plain(value) for name, value in own.items()}
         plain["sensitive_tags"] = _parts(self.sensitive_tags)
@@ -256,6 +269,11 @@ class Settings(BaseSettings):
             top_k=self.memory_top_k,
             score_threshold=self.memory_score_threshold,
         )
+
+    def secrets(self) -> list[str]:
+        """The values of all settings that are secret, for the log to leave out."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
     def _provider_key(self) -> SecretStr | None:
         variable = preset(self.provider).key_variable if self.provider else "OPENAI_API_KEY"

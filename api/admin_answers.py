@@ -6,16 +6,17 @@ from api.answers import ErrorContent
 
 
 class FindingsAnswer(BaseModel):
-    """What the doctor found. `points` are those there are; messages, facts and summaries those there must be."""
+    """What the doctor found. `points` are those there are; messages, facts, summaries and passages must be."""
 
     messages: int
     facts: int
     summaries: int
+    passages: int
     points: int
     missing: int
     orphaned: int
     wrong_fingerprint: int = Field(description="Points made by another embedder or scheme, or from another text.")
-    pending: int = Field(description="Turns, facts and summaries on their way: nothing is wrong with them.")
+    pending: int = Field(description="Turns, facts, summaries and passages on their way: nothing is wrong.")
     failed: int = Field(description="Turns whose update was given up.")
     oldest_pending_seconds: float | None
 

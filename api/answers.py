@@ -5,6 +5,16 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 
+class OriginAnswer(BaseModel):
+    """The document that a hit is from; `page` counts from 1, where it has pages."""
+
+    id: str
+    title: str
+    domain: str | None
+    source: str | None
+    page: int | None
+
+
 class HitAnswer(BaseModel):
     """One recalled memory: `similarity` is the raw cosine, `recency` in [0, 1], `score` what ordered it."""
 
@@ -21,6 +31,8 @@ class HitAnswer(BaseModel):
     turn_id: str | None
     message_id: str | None
     excerpt: bool | None = Field(None, description="Only where true: the content is a longer text's best passages.")
+    document: OriginAnswer | None = Field(None, description="Only of a document's passage, or a whole document.")
+    whole: bool | None = Field(None, description="Only where true: a small attached document, given whole, unranked.")
 
 
 class TracedAnswer(BaseModel):
@@ -198,7 +210,7 @@ class FactAnswer(BaseModel):
     scope: Literal["user", "thread", "global"]
     thread_id: str | None
     turn_id: str | None
-    source: Literal["turn", "manual", "tool", "import"]
+    source: Literal["turn", "manual", "tool", "import", "text"]
     tags: list[str]
     importance: float
     pinned: bool

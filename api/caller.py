@@ -77,8 +77,15 @@ async def _admin(caller: WhoCalls) -> None:
     caller.check_admin()
 
 
+async def _admin_to_write(request: Request, caller: WhoCalls) -> None:
+    if request.method != "GET":
+        caller.check_admin()
+
+
 UserId = Annotated[str, Depends(_user_in_query)]
 """Whose the path's thread or turn is: `?user_id=`."""
 PathUser = Annotated[str, Depends(user_in_path)]
 """The user in the path."""
 ADMIN_ONLY = Depends(_admin)
+ADMIN_WRITES = Depends(_admin_to_write)
+"""For what everybody may read."""

@@ -1,35 +1,46 @@
-"""The command line: `recollect serve | doctor | reindex | learn`."""
+"""The command line. Commands that need more than a call or two have a file of their own in `api/commands/`.
+
+It alone reads the settings: commands that stand elsewhere ask for them through their context (`api/commands/told.py`).
+"""
 
 import ipaddress
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
+from api.commands import keys, terminal
+from api.commands.plain_text import safe
+from api.commands.told import CARRY, KEEP, TALK, AsJson, DataDir, Form, Told, Url, User, told
 from api.log import configure_logging
 from api.version import VERSION
 from memory.errors import ConfigurationError, RecollectError
 from memory.mem_config import MemoryConfig
+from memory.scope import check_id
 from settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Recollect: an agent service that remembers.")
 errors = Console(stderr=True, soft_wrap=True)
 
-DataDir = Annotated[Path | None, typer.Option(help="Folder of the embedded stores (DATA_DIR).")]
-
 
 @app.callback(invoke_without_command=True)
-def root(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
     """Recollect: an agent service that remembers."""
+    context.obj = _told
     if version:
         Console().print(VERSION)
         raise typer.Exit
 
 
-@app.command()
+@app.command(rich_help_panel=TALK)
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on (HOST).")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on (PORT).")] = None,
@@ -38,7 +49,7 @@ def serve(
     """Serve the agent over HTTP until stopped."""
     settings = load_settings(host=host, port=port, data_dir=data_dir)
     check_address(settings)
-    configure_logging(settings.log_level)
+    configure_logging(settings.log_level, as_json=settings.log_format == "json", secrets=settings.secrets())
     from api.app import create_app
     from api.server import Address, run
 
@@ -49,7 +60,11 @@ def serve(
     )
 
 
-@app.command()
+app.add_typer(terminal.app)
+app.add_typer(keys.app, name="keys", rich_help_panel=KEEP)
+
+
+@app.command(rich_help_panel=KEEP)
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON.")] = False,
     data_dir: DataDir = None,
@@ -61,7 +76,7 @@ def doctor(
     raise typer.Exit(examine(config, as_json=as_json))
 
 
-@app.command()
+@app.command(rich_help_panel=KEEP)
 def reindex(
     user: Annotated[str | None, typer.Option(help="One user's points alone, where they are.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
@@ -74,7 +89,7 @@ def reindex(
     rebuild(config, user_id=user, dry_run=dry_run)
 
 
-@app.command()
+@app.command(rich_help_panel=KEEP)
 def learn(
     failed: Annotated[bool, typer.Option("--failed", help="Try the updates again that have failed.")] = False,
     data_dir: DataDir = None,
@@ -88,7 +103,7 @@ def learn(
     raise typer.Exit(learn_failed(config))
 
 
-@app.command(name="import")
+@app.command(name="import", rich_help_panel=CARRY)
 def import_(
     source: Annotated[
         str,
@@ -108,24 +123,99 @@ def import_(
     raise typer.Exit(import_source(config, source, user_id=user, learn=learn))
 
 
+@app.command(rich_help_panel=TALK)
+def mcp(context: typer.Context, user: User, url: Url = None, data_dir: DataDir = None) -> None:
+    """Serve a user's memory to an MCP client, over standard input and output."""
+    check_id("--user", user)
+    from api.commands.mcp import serve_mcp
+
+    serve_mcp(told(context, data_dir), user_id=user, url=url)
+
+
+@app.command(rich_help_panel=CARRY)
+def erase(
+    context: typer.Context,
+    user: User,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Remove every trace of a user, and show the receipt."""
+    check_id("--user", user)
+    from api.commands.erase import erase as erase_user
+
+    erase_user(told(context, data_dir), url, user_id=user, is_sure=yes, as_json=as_json)
+
+
+@app.command(rich_help_panel=CARRY)
+def export(
+    context: typer.Context,
+    user: User,
+    form: Annotated[Form, typer.Option("--format", help="JSON Lines, or a zip of Markdown files.")] = "jsonl",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file; left out: the standard output.")
+    ] = None,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Export all that is kept of a user, for `recollect import` here or elsewhere."""
+    check_id("--user", user)
+    from api.commands.export import export_user
+
+    export_user(told(context, data_dir), user, form=form, output=output, url=url)
+
+
+@app.command(rich_help_panel=CARRY)
+def sync(  # noqa: PLR0913  # the options of a command
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Where the files are; <user>/ is made in it.")],
+    user: User,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on, both ways, until interrupted.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also where all facts are gone on one side.")] = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Keep a folder of Markdown files and a user's memory the same; exit code 1 where something has to be decided."""
+    check_id("--user", user)
+    from api.commands.sync import sync_folder
+
+    chosen = told(context, data_dir)
+    raise typer.Exit(sync_folder(chosen, folder, user, watch=watch, force=force, url=url))
+
+
+def _told(data_dir: Path | None) -> Told:
+    """What a command elsewhere is told; of its log, and that of a service it runs itself, only errors are shown."""
+    settings = load_settings(data_dir=data_dir)
+    configure_logging("ERROR", secrets=settings.secrets())
+
+    def make_app(url: str) -> "FastAPI":
+        from api.app import create_app
+
+        return create_app(settings, url=url)
+
+    key = settings.recollect_api_key
+    return Told(settings.memory(), None if key is None else key.get_secret_value(), make_app)
+
+
 def _quiet_config(data_dir: Path | None) -> MemoryConfig:
     """The configuration of a command that ends by itself: of its log, only warnings and errors are shown."""
     settings = load_settings(data_dir=data_dir)
-    configure_logging("WARNING")
+    configure_logging("WARNING", secrets=settings.secrets())
     return settings.memory()
 
 
 def check_address(settings: Settings) -> None:
-    """Nobody has to prove who they are, so only this machine may call, unless the settings say otherwise.
+    """Where nobody has to prove who they are, only this machine may call, unless the settings say otherwise.
 
     Raises:
-        ConfigurationError: HOST is no loopback address, and ALLOW_INSECURE is not set.
+        ConfigurationError: HOST is no loopback address, AUTH is none, and ALLOW_INSECURE is not set.
     """
-    if settings.allow_insecure or is_loopback(settings.host):
+    if settings.auth != "none" or settings.allow_insecure or is_loopback(settings.host):
         return
     raise ConfigurationError(
         f"HOST {settings.host} is reachable from other machines, and callers need not prove who they are. Listen on "
-        "127.0.0.1, or set ALLOW_INSECURE=true."
+        "127.0.0.1, set AUTH=api_key or AUTH=jwt, or set ALLOW_INSECURE=true."
     )
 
 
@@ -144,5 +234,5 @@ def main() -> None:
     try:
         app()
     except RecollectError as error:
-        errors.print("[red]error:[/red]", escape(error.message), highlight=False)
+        errors.print("[red]error:[/red]", safe(error.message), highlight=False)
         sys.exit(2 if isinstance(error, ConfigurationError) else 1)

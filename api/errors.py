@@ -1,4 +1,4 @@
-"""Every error, the framework's own too, as {"error": {"code", "message", "details", "turn_id"}}."""
+"""Every error, the framework's own too, as {"error": {"code", "message", "details", "turn_id"}}; OpenAI's under /v1."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -9,20 +9,27 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from api.answers import ErrorAnswer
+from api.headers import security_headers
+from api.openai_errors import in_openais_form, is_openais
 from memory.errors import (
     Conflict,
+    ErasurePending,
     FactsChanged,
     Forbidden,
     InvalidRequest,
+    IssuerUnavailable,
     ModelTimeout,
     ModelUnavailable,
     NotFound,
+    RateLimited,
     RecollectError,
     StoreUnavailable,
     TooLarge,
     Unauthorized,
+    UnreadableAnswer,
     UnsupportedMedia,
 )
 
@@ -36,9 +43,12 @@ STATUSES: Mapping[type[RecollectError], int] = {
     Forbidden: 403,
     NotFound: 404,
     Conflict: 409,
+    RateLimited: 429,
+    IssuerUnavailable: 503,
     StoreUnavailable: 503,
     ModelTimeout: 504,
     ModelUnavailable: 502,
+    UnreadableAnswer: 502,
 }
 HTTP_CODES: Mapping[int, str] = {
     400: "invalid_request",
@@ -64,6 +74,22 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
+class ErrorResponse(JSONResponse):
+    """An error in the contract's form; what answers a path under /v1 goes out in OpenAI's."""
+
+    def __init__(self, whole: Mapping[str, Any], status: int, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(whole, status, headers)
+        self._whole = whole
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, in the form of the path that was asked for."""
+        if is_openais(scope["path"]):
+            shown, self.status_code = in_openais_form(self._whole, self.status_code)
+            self.body = self.render(shown)
+            self.headers["Content-Length"] = str(len(self.body))
+        await super().__call__(scope, receive, send)
+
+
 def error_body(error: RecollectError) -> dict[str, Any]:
     """The error as the contract shows it."""
     details: Sequence[Mapping[str, Any]] = ()
@@ -71,12 +97,24 @@ def error_body(error: RecollectError) -> dict[str, Any]:
         details = [problem._asdict() for problem in error.problems]
     elif isinstance(error, FactsChanged):
         details = error.details
+    elif isinstance(error, ErasurePending):
+        details = [{"erasure_id": error.erasure_id}]
     return _body(error.code, error.message, details or None, error.turn_id)
 
 
 def status_of(error: RecollectError) -> int:
     """The HTTP status of an error."""
     return next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
+
+
+def error_answer(error: RecollectError) -> JSONResponse:
+    """The error as an answer."""
+    headers: dict[str, str] = {}
+    if isinstance(error, Unauthorized):
+        headers["WWW-Authenticate"] = "Bearer"
+    elif isinstance(error, RateLimited):
+        headers["Retry-After"] = str(error.retry_after)
+    return ErrorResponse(error_body(error), status_of(error), headers)
 
 
 def install(app: FastAPI) -> None:
@@ -89,7 +127,7 @@ def install(app: FastAPI) -> None:
 
 def plain_error(status: int, code: str, message: str) -> JSONResponse:
     """An error response made outside the routes."""
-    return JSONResponse(_body(code, message, None, None), status)
+    return ErrorResponse(_body(code, message, None, None), status)
 
 
 def _body(code: str, message: str, details: Sequence[Any] | None, turn_id: str | None) -> dict[str, Any]:
@@ -98,7 +136,7 @@ def _body(code: str, message: str, details: Sequence[Any] | None, turn_id: str |
 
 async def _recollect_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RecollectError)
-    return JSONResponse(error_body(error), status_of(error))
+    return error_answer(error)
 
 
 async def _validation_error(request: Request, error: Exception) -> JSONResponse:
@@ -106,7 +144,7 @@ async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     details = [_problem(item) for item in error.errors()[:MOST_DETAILS]]
     fields = list(dict.fromkeys(item["field"] for item in details))
     named = ", ".join(fields[:MOST_NAMED]) + (", …" if len(fields) > MOST_NAMED else "")
-    return JSONResponse(_body("invalid_request", f"The request is not valid: see {named}.", details, None), 422)
+    return ErrorResponse(_body("invalid_request", f"The request is not valid: see {named}.", details, None), 422)
 
 
 def _problem(item: Mapping[str, Any]) -> dict[str, str]:
@@ -122,11 +160,14 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     if error.status_code == HTTPStatus.BAD_REQUEST:
         # What FastAPI says of a body that it cannot parse at all.
         details = [{"field": "body", "problem": "is not valid JSON"}]
-        return JSONResponse(_body("invalid_request", "The request's body is not valid JSON.", details, None), 422)
+        return ErrorResponse(_body("invalid_request", "The request's body is not valid JSON.", details, None), 422)
     code = HTTP_CODES.get(error.status_code, HTTPStatus(error.status_code).phrase.lower().replace(" ", "_"))
-    return JSONResponse(_body(code, f"{error.detail}.", None, None), error.status_code, headers=error.headers)
+    return ErrorResponse(_body(code, f"{error.detail}.", None, None), error.status_code, error.headers)
 
 
 async def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
     logger.error("request broke", extra={"action": "request_broke"}, exc_info=error)
-    return JSONResponse(_body("internal_error", "Something went wrong; the log has the details.", None, None), 500)
+    # It is sent in front of all middleware, so the headers of every answer are given here.
+    headers = security_headers(request.url.path)
+    whole = _body("internal_error", "Something went wrong; the log has the details.", None, None)
+    return ErrorResponse(whole, 500, headers)

@@ -1,14 +1,13 @@
 """`/api/users/{user_id}/facts` and `/api/global/facts`: the same verbs for a user's facts and for everyone's."""
 
 from typing import Annotated, Literal
-from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from api.answers import FactAnswer, FactsAnswer, HistoryAnswer
-from api.caller import ADMIN_ONLY, user_in_path
-from api.pages import Cursor, Limit, bad_cursor, from_cursor, to_cursor
+from api.caller import ADMIN_WRITES, user_in_path
+from api.pages import Cursor, Limit, bad_cursor, from_cursor, is_uuid, to_cursor
 from api.schemas import FactRequest, Id, Time
 from api.state import OpenMemory
 from memory.documents import FactFilter
@@ -59,7 +58,7 @@ async def list_facts(
 ) -> JSONResponse:
     """One page of the facts, and the whole dict."""
     after = from_cursor(cursor)
-    if after is not None and not _is_fact_id(after):
+    if after is not None and not is_uuid(after):
         raise bad_cursor()
     page = await memory.facts.page(owner, shown, limit=limit, after=after)
     return JSONResponse(
@@ -69,14 +68,6 @@ async def list_facts(
             "next_cursor": to_cursor(page.items[-1].id) if page.has_more else None,
         }
     )
-
-
-def _is_fact_id(text: str) -> bool:
-    """Whether `text` may be a fact's id, which is a UUID."""
-    try:
-        return str(UUID(text)) == text
-    except ValueError:
-        return False
 
 
 @verbs.put(
@@ -165,4 +156,4 @@ async def reject_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONResp
 
 router = APIRouter()
 router.include_router(verbs, prefix="/api/users/{user_id}/facts", tags=["facts"], dependencies=[Depends(user_in_path)])
-router.include_router(verbs, prefix="/api/global/facts", tags=["global facts"], dependencies=[ADMIN_ONLY])
+router.include_router(verbs, prefix="/api/global/facts", tags=["global facts"], dependencies=[ADMIN_WRITES])

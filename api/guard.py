@@ -11,7 +11,7 @@ from api.errors import plain_error
 from memory.errors import TooLarge
 
 MOST_BODY_BYTES = 1_000_000
-UPLOADS = frozenset({"/api/import"})
+UPLOADS = frozenset({"/api/import", "/api/documents"})
 """Paths whose bodies are streamed to their routes."""
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -20,19 +20,33 @@ class HostGuard:
     """Checks `Host` and `Origin`, so that no web page reaches the memory through a browser, DNS rebinding included.
 
     Known names are the loopback's, the bound address and ALLOWED_HOSTS; ports do not matter. `names` gives the last two
-    when the first request comes. Only paths that begin with one of `paths` are checked: under `langgraph dev` the same
-    application also serves LangGraph's own routes, which Studio calls from its own origin.
+    when the first request comes, and `origins` the pages from elsewhere that may call (CORS_ORIGINS). Only paths that
+    begin with one of `paths` are checked: under `langgraph dev` the same application also serves LangGraph's own
+    routes, which Studio calls from its own origin.
     """
 
-    def __init__(self, app: ASGIApp, *, names: Callable[[], Iterable[str]], paths: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        names: Callable[[], Iterable[str]],
+        origins: Callable[[], Iterable[str]] = tuple,
+        paths: tuple[str, ...],
+    ) -> None:
         self.app = app
         self.paths = paths
         self._names = names
+        self._origins = origins
 
     @functools.cached_property
     def names(self) -> frozenset[str]:
         """The known names, lower-case."""
         return LOOPBACK_NAMES | {name.lower().strip("[]") for name in self._names()}
+
+    @functools.cached_property
+    def origins(self) -> frozenset[str]:
+        """The pages from elsewhere that may call, lower-case."""
+        return frozenset(origin.lower() for origin in self._origins())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it with 421 foreign_host or 403 foreign_origin."""
@@ -42,7 +56,7 @@ class HostGuard:
                 refusal = plain_error(421, "foreign_host", "This Host is not served here; add it to ALLOWED_HOSTS.")
                 return await refusal(scope, receive, send)
             origin = headers.get("origin")
-            if origin is not None and host_name(origin) not in self.names:
+            if origin is not None and host_name(origin) not in self.names and origin not in self.origins:
                 refusal = plain_error(403, "foreign_origin", "This Origin may not call; add it to ALLOWED_HOSTS.")
                 return await refusal(scope, receive, send)
         return await self.app(scope, receive, send)

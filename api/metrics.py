@@ -1,38 +1,127 @@
-"""`GET /metrics`: what Prometheus scrapes."""
+"""`GET /metrics`: what Prometheus scrapes, counted by this process since its start."""
 
-from collections.abc import Iterable
+from time import perf_counter
+from typing import TypeVar
 
-from fastapi import APIRouter, Response
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Metric, generate_latest
-from prometheus_client.core import CounterMetricFamily
-from prometheus_client.registry import Collector
+from fastapi import APIRouter, Request, Response
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 
 from api.caller import ADMIN_ONLY
+from api.gauges import Evictions, pending_updates
 from api.state import OpenMemory
-from memory.bounds import REASONS, Bounds
+from memory.chat_model import Usage
+from memory.observing import UNWATCHED, Watched
+from memory.turn import Turn
 
 router = APIRouter(tags=["health"])
 
+Store = TypeVar("Store")
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""From a search in the embedded index to a model's time limit, in seconds."""
+MOST_MODELS = 100
+"""Models beyond so many share the label `other`: callers may name models."""
 
-class Evictions(Collector):
-    """What was removed to keep within bounds, by reason, as one open memory has counted it."""
 
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
+class Metrics:
+    """The observer that counts. A registry of its own: two applications in one process do not mix."""
 
-    def collect(self) -> Iterable[Metric]:
-        """All reasons, those without a removal too."""
-        family = CounterMetricFamily(
-            "recollect_evictions", "Facts and messages removed to keep within bounds.", labels=["reason"]
+    def __init__(self) -> None:
+        disable_created_metrics()
+        self.registry = CollectorRegistry()
+        self._turns = Counter("recollect_turns", "Turns that have ended, answered or failed.", registry=self.registry)
+        self._errors = Counter(
+            "recollect_turn_errors", "Turns that ended in an error.", ["code"], registry=self.registry
         )
-        for reason in REASONS:
-            family.add_metric([reason], self._bounds.evicted[reason])
-        yield family
+        self._seconds = Histogram(
+            "recollect_stage_seconds",
+            "Time taken by the nodes of turns, and by the steps of their updates (facts, index, summary).",
+            ["stage"],
+            buckets=BUCKETS,
+            registry=self.registry,
+        )
+        self._calls = Counter(
+            "recollect_model_calls", "Calls of chat models and embedders.", ["model"], registry=self.registry
+        )
+        tokens = Counter(
+            "recollect_model_tokens", "Tokens as providers counted them.", ["direction"], registry=self.registry
+        )
+        self._input, self._output = tokens.labels("input"), tokens.labels("output")
+        # Children are kept here: to find one by its label takes longer than to count.
+        self._stages: dict[str, Histogram] = {}
+        self._models: dict[str, Counter] = {}
+
+    def turn(self, user_id: str, turn_id: str) -> Watched:
+        """A turn is counted when it has ended."""
+        return UNWATCHED
+
+    def turn_ended(self, code: str | None) -> None:
+        """Count the turn, and the error that ended it."""
+        self._turns.inc()
+        if code is not None:
+            self._errors.labels(code).inc()
+
+    def stage(self, name: str) -> Watched:
+        """Time the stage."""
+        seconds = self._stages.get(name)
+        if seconds is None:
+            seconds = self._stages[name] = self._seconds.labels(name)
+        return _Timed(seconds)
+
+    def step(self, name: str, turn: Turn) -> Watched:
+        """Time the step."""
+        return self.stage(name)
+
+    def model_call(self, name: str, model: str) -> Watched:
+        """Count the call, whatever comes of it."""
+        calls = self._models.get(model)
+        if calls is None:
+            label = model if len(self._models) < MOST_MODELS else "other"
+            calls = self._calls.labels(label)
+            if label == model:
+                self._models[model] = calls
+        calls.inc()
+        return UNWATCHED
+
+    def tokens(self, usage: Usage) -> None:
+        """Add what the provider counted."""
+        self._input.inc(usage.input_tokens)
+        self._output.inc(usage.output_tokens)
+
+    def store(self, name: str, store: Store) -> Store:
+        """The store itself: its calls are not counted."""
+        return store
+
+
+class _Timed:
+    """One observation of a histogram, failed or not."""
+
+    __slots__ = ("_seconds", "_started")
+
+    def __init__(self, seconds: Histogram) -> None:
+        self._seconds = seconds
+        self._started = 0.0
+
+    def __enter__(self) -> None:
+        self._started = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._seconds.observe(perf_counter() - self._started)
 
 
 @router.get("/metrics", response_model=None, include_in_schema=False, dependencies=[ADMIN_ONLY])
-async def get_metrics(memory: OpenMemory) -> Response:
-    """Counted by this process since its start. A registry of its own: two apps in one process do not mix."""
-    registry = CollectorRegistry()
-    registry.register(Evictions(memory.bounds))
-    return Response(generate_latest(registry), headers={"content-type": CONTENT_TYPE_LATEST})
+async def get_metrics(request: Request, memory: OpenMemory) -> Response:
+    """What was counted, and what is pending now by the documents (left out while they cannot be asked)."""
+    counted: Metrics = request.app.state.metrics
+    read = CollectorRegistry()
+    read.register(Evictions(memory.bounds))
+    for gauge in await pending_updates(memory.documents, now=memory.clock()):
+        read.register(gauge)
+    text = generate_latest(counted.registry) + generate_latest(read)
+    return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})

@@ -5,12 +5,23 @@ from typing import Any
 from fastapi import FastAPI
 
 from api.answers import EXAMPLE_TURN
+from api.openai_errors import is_openais
 
-SHOWING_A_TURN = (("/api/agent", "post"), ("/api/turns/{turn_id}", "get"))
+SHOWING_A_TURN = (
+    ("/api/agent", "post"),
+    ("/api/turns/{turn_id}", "get"),
+    ("/api/turns/{turn_id}/regenerate", "post"),
+)
+
+BEARER = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A key (AUTH=api_key) or a token (AUTH=jwt); with AUTH=none nothing is needed.",
+}
 
 
 def install(app: FastAPI) -> None:
-    """Put the example of a turn back whole wherever one is answered."""
+    """Put examples of turns back whole, say how callers prove who they are, and what parameters cannot be."""
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -18,7 +29,34 @@ def install(app: FastAPI) -> None:
             for path, method in SHOWING_A_TURN:
                 answer = described["paths"][path][method]["responses"]["200"]
                 answer["content"]["application/json"]["example"] = EXAMPLE_TURN
+            for path in filter(is_openais, described["paths"]):
+                for operation in described["paths"][path].values():
+                    # What is invalid is 400 there; FastAPI gives every route the application's 422.
+                    operation["responses"].pop("422", None)
+            for methods in described["paths"].values():
+                for operation in methods.values():
+                    _correct(operation)
+            described["components"]["securitySchemes"] = {"bearer": BEARER}
+            described["security"] = [{}, {"bearer": []}]
             app.openapi_schema = described
         return app.openapi_schema
 
     app.openapi = document
+
+
+def _correct(operation: dict[str, Any]) -> None:
+    """Say what parameters cannot be, and nothing of a JSON answer where there is none."""
+    for parameter in operation.get("parameters", ()):
+        parameter["schema"] = _without_null(parameter["schema"])
+    for answer in operation["responses"].values():
+        content = answer.get("content", {})
+        if len(content) > 1 and content.get("application/json") == {"schema": {}}:
+            del content["application/json"]
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter is given or left out: a URL and a header cannot say null."""
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}]
+    if len(kinds) != 1:
+        return schema
+    return {**kinds[0], **{name: value for name, value in schema.items() if name != "anyOf"}}

@@ -3,6 +3,7 @@
 import base64
 import binascii
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Query
 
@@ -30,6 +31,14 @@ def from_cursor(cursor: str | None) -> str | None:
         return base64.b64decode(padded, altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
         raise bad_cursor() from None
+
+
+def is_uuid(place: str) -> bool:
+    """Whether the place is an id of a fact, which is a UUID."""
+    try:
+        return str(UUID(place)) == place
+    except ValueError:
+        return False
 
 
 def bad_cursor() -> InvalidRequest:

@@ -27,6 +27,8 @@ from memory.times import from_ms, to_ms
 MOST_METADATA_DEPTH = 20
 MOST_TEXT = 100_000
 """Longer texts of a fact are refused before anything looks at them."""
+MOST_LISTED = 1_000
+"""Longer lists, of tags say, are refused in the same way."""
 MOST_SUMMARY_CHARACTERS = 40_000
 """What the largest SUMMARY_TOKENS allows."""
 
@@ -105,6 +107,13 @@ TIME = "What a time named in the text does: `boost` what was said then, `filter`
 FALLBACK_RECENT = "Where nothing is relevant: the newest few messages."
 
 
+Domains = Annotated[
+    list[Annotated[str, Field(strict=True, min_length=1, max_length=64), AfterValidator(check_text)]],
+    Field(max_length=20),
+]
+DOMAINS = "Of documents those in one of these domains, and those that are attached; null: all."
+
+
 class MemoryOptions(BaseModel):
     """How this turn uses memory. What is left out, or null, takes the configured default."""
 
@@ -120,6 +129,7 @@ class MemoryOptions(BaseModel):
     timezone: Timezone | None = Field(None, description=TIMEZONE)
     time: TimeField | None = Field(None, description=TIME)
     fallback_recent: StrictBool = Field(False, description=FALLBACK_RECENT)
+    domains: Domains | None = Field(None, description=DOMAINS)
 
 
 class AgentRequest(BaseModel):
@@ -170,7 +180,9 @@ class FactRequest(BaseModel):
     statement: Annotated[str, Field(strict=True, max_length=MOST_TEXT)] | None = Field(
         None, description="At most 2,000 characters; null: made from key and value."
     )
-    tags: list[Annotated[str, Field(strict=True)]] = Field([], description="At most 10, of 1-64 characters each.")
+    tags: list[Annotated[str, Field(strict=True, max_length=MOST_TEXT)]] = Field(
+        [], max_length=MOST_LISTED, description="At most 10, of 1-64 characters each."
+    )
     importance: Weight = Field(0.5, description="What the prompt prefers and eviction spares.")
     pinned: StrictBool = Field(False, description="Pinned: no model changes it, and it is never evicted.")
     scope: Literal["user", "thread", "global"] = Field("user", description="`thread` goes with its thread.")
@@ -221,7 +233,7 @@ class SearchRequest(BaseModel):
     )
 
     user_id: Id | None = Field(None, description=WHOSE)
-    thread_id: Id | None = Field(None, description="That thread alone; null: all of the user's.")
+    thread_id: Id | None = Field(None, description="That thread alone, and its documents; null: all.")
     query: Annotated[
         str, Field(strict=True, min_length=1, max_length=MOST_MESSAGE_CHARACTERS), AfterValidator(check_text)
     ]
@@ -238,6 +250,7 @@ class SearchRequest(BaseModel):
     tags: (
         Annotated[list[Annotated[str, Field(strict=True, min_length=1, max_length=64)]], Field(max_length=10)] | None
     ) = Field(None, description="Only facts with one of these tags.")
+    domains: Domains | None = Field(None, description=DOMAINS)
     now: Time | None = Field(None, description="What `yesterday` and recency are reckoned from; null: now.")
     timezone: Timezone | None = Field(None, description=TIMEZONE)
     time: TimeField | None = Field(None, description=TIME)
@@ -250,7 +263,7 @@ class SearchRequest(BaseModel):
     def options(self) -> RecallOptions:
         """The recall's options; what is null keeps its default."""
         said = self.model_dump(include={item.name for item in fields(RecallOptions)}, exclude_none=True)
-        for name in ("kinds", "tags"):
+        for name in ("kinds", "tags", "domains"):
             if name in said:
                 said[name] = tuple(dict.fromkeys(said[name]))
         return RecallOptions(**said)

@@ -20,8 +20,8 @@ router = APIRouter(tags=["memory"])
     response_model=None,
     summary="Search a user's memory",
     description=(
-        "Messages, facts that hold now and summaries of archived threads, best first. With `explain`, `trace` gives "
-        "each candidate's score of every stage and, for those left out, where and why."
+        "Messages, facts that hold now, summaries of archived threads and passages of documents, best first. With "
+        "`explain`, `trace` gives each candidate's score of every stage and, for those left out, where and why."
     ),
     responses={200: {"model": SearchAnswer}},
 )

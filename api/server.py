@@ -32,22 +32,15 @@ def run(make_app: Callable[[str], FastAPI], address: Address, *, shutdown_second
     Raises:
         ConfigurationError: the address cannot be bound, or a setting stops the start.
     """
-    with bind(address) as bound, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with bind(address) as bound, asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(_serve(make_app, bound, shutdown_seconds))
 
 
 async def _serve(make_app: Callable[[str], FastAPI], bound: socket.socket, shutdown_seconds: float) -> None:
     """Open, serve, drain and close. The lifespan is entered here, so that what stops a start is one plain exception."""
-    url = _url(bound)
+    url = url_of(bound)
     app = make_app(url)
-    config = uvicorn.Config(
-        app,
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=max(1, round(shutdown_seconds)),
-    )
+    config = configured(app, shutdown_seconds)
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -68,6 +61,19 @@ async def _serve(make_app: Callable[[str], FastAPI], bound: socket.socket, shutd
             logger.info("serving", extra={"action": "serving", "url": url})
             await _Server(config, on_exit=stop).serve(sockets=[bound])
     logger.info("stopped", extra={"action": "stopped"})
+
+
+def configured(app: FastAPI, shutdown_seconds: float) -> uvicorn.Config:
+    """How uvicorn serves the application, whose lifespan is entered by whoever serves it."""
+    return uvicorn.Config(
+        app,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,  # an address that anybody can write opens nothing, and counts for nothing
+        server_header=False,
+        timeout_graceful_shutdown=max(1, round(shutdown_seconds)),
+    )
 
 
 class _Server(uvicorn.Server):
@@ -104,12 +110,14 @@ def bind(address: Address) -> socket.socket:
     return bound
 
 
-def _url(bound: socket.socket) -> str:
+def url_of(bound: socket.socket) -> str:
+    """Where a bound socket is reached."""
     host, port = bound.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """What makes the service's event loop; None: Python's own."""
     if sys.platform == "win32":
         return None
     import uvloop

@@ -1,4 +1,4 @@
-"""`/api/threads`."""
+"""`/api/threads`, and `/memory/clear/{session_id}`, which some clients know."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -7,11 +7,12 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from api.answers import MessagesAnswer, SummaryAnswer, ThreadsAnswer, WholeThreadAnswer
-from api.caller import UserId
+from api.caller import UserId, WhoCalls
 from api.pages import Cursor, Limit, bad_cursor, from_cursor, to_cursor
-from api.schemas import Id, SummaryRequest
+from api.schemas import WHOSE, Id, SummaryRequest
 from api.state import OpenMemory
-from memory.errors import InvalidRequest
+from api.thread_requests import ClearRequest, TitleRequest
+from memory.errors import InvalidRequest, Problem
 from memory.scope import Scope, check_id
 from memory.thread_record import ThreadOverview, ThreadRecord
 from memory.times import from_ms, to_ms
@@ -45,6 +46,18 @@ async def get_thread(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSON
     return JSONResponse((await memory.threads.overview(Scope(user_id, thread_id))).as_whole_json())
 
 
+@router.patch(
+    "/api/threads/{thread_id}",
+    response_model=None,
+    summary="Give a thread a title",
+    description="1-200 characters; null removes it.",
+    responses={200: {"model": WholeThreadAnswer}},
+)
+async def patch_thread(thread_id: Id, user_id: UserId, body: TitleRequest, memory: OpenMemory) -> JSONResponse:
+    """The thread as it is then; 404 for one that nobody wrote to."""
+    return JSONResponse((await memory.threads.rename(Scope(user_id, thread_id), body.title)).as_whole_json())
+
+
 @router.delete(
     "/api/threads/{thread_id}",
     status_code=204,
@@ -52,9 +65,31 @@ async def get_thread(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSON
     summary="Delete a thread",
     description="Its messages, its summary and what it remembers for itself. The user's facts stay.",
 )
-async def delete_thread(thread_id: Id, user_id: UserId, memory: OpenMemory) -> Response:
+async def delete_thread(thread_id: Id, user_id: UserId, caller: WhoCalls, memory: OpenMemory) -> Response:
     """404 where there is nothing of it."""
-    await memory.threads.delete(Scope(user_id, thread_id))
+    await memory.threads.delete(Scope(user_id, thread_id), by=caller.name)
+    return Response(status_code=204)
+
+
+@router.post(
+    "/memory/clear/{session_id}",
+    status_code=204,
+    response_model=None,
+    summary="Clear a session",
+    description="Deletes the thread of this name, as `DELETE /api/threads/{thread_id}` does. The user's facts stay.",
+)
+async def clear_session(
+    session_id: Id,
+    caller: WhoCalls,
+    memory: OpenMemory,
+    user_id: Annotated[Id | None, Query(description=WHOSE)] = None,
+    body: ClearRequest | None = None,
+) -> Response:
+    """404 where there is nothing of it. The user is named in the query or in the body."""
+    named = user_id if body is None or body.user_id is None else body.user_id
+    if user_id not in (None, named):
+        raise InvalidRequest("The request names two users.", problems=[Problem("user_id", "is another in the body")])
+    await memory.threads.delete(Scope(caller.acts_for(named), session_id), by=caller.name)
     return Response(status_code=204)
 
 

@@ -1,20 +1,21 @@
 """The agent's node: one round of the agent, built in or the user's own, and what came of it."""
 
 import json
+from collections.abc import Mapping
 from time import perf_counter
+from typing import Any
 
 from langgraph.runtime import Runtime
 
-from graph.context import Context, Listener, listener_of, services_of
+from graph.client_chat import ClientChat
+from graph.context import Context, Listener, chat_of, listener_of, services_of
 from graph.custom_agent import call_custom
-from graph.memory_nodes import recalled_json
 from graph.prompts import by_passages, chat_messages, memory_block
 from graph.resources import Services
 from graph.state import Json, State
-from memory.chat_model import ChatReply, ChatRequest, KnownMemory
+from graph.turn_result import SAID_SEPARATOR, recalled_json, said_before
+from memory.chat_model import ABOUT_TOOLS, ChatReply, ChatRequest, KnownMemory, ToolCall
 from memory.errors import ModelUnavailable
-
-SAID_SEPARATOR = "\n\n"
 
 
 async def agent(state: State, runtime: Runtime[Context]) -> Json:
@@ -26,12 +27,13 @@ async def agent(state: State, runtime: Runtime[Context]) -> Json:
         timings = {**timings, "recall": _milliseconds(started - state["started"])}
         listener.recalled(recalled_json(state))
     if services.agent is None:
-        answer = await _built_in(state, services, listener)
+        answer = await _built_in(state, services, listener, chat_of(runtime))
     else:
         answer = await call_custom(state, services, services.agent)
     answer = _storable(answer)
     calls: list[Json] = answer["tool_calls"] if state["tools"] else []
-    reply = None if calls else SAID_SEPARATOR.join([*_said(state), *filter(None, [answer["reply"]])])
+    said = [] if chat_of(runtime).wants_json else said_before(state)
+    reply = None if calls else SAID_SEPARATOR.join([*said, *filter(None, [answer["reply"]])])
     if not calls and not reply:
         raise ModelUnavailable("The model answered with nothing; send the request again with the same turn_id.")
     return {
@@ -39,17 +41,21 @@ async def agent(state: State, runtime: Runtime[Context]) -> Json:
         "tool_calls": calls,
         "exchange": [*state["exchange"], _called(answer["reply"], calls)] if calls else state["exchange"],
         "model": answer["model"],
+        "finish_reason": answer.get("finish_reason") or "stop",
         "usage": {name: count + answer["usage"].get(name, 0) for name, count in state["usage"].items()},
         "timings_ms": {**timings, "agent": timings["agent"] + _milliseconds(perf_counter() - started)},
     }
 
 
 def next_node(state: State) -> str:
-    """Where a round leads: to the tools it called, or to saving the reply."""
-    return "tools" if state["tool_calls"] else "save_turn"
+    """Where a round leads: to the agent's own tools that it called, or to the end of the turn.
+
+    Calls of a client's tools alone end it too: the client answers them.
+    """
+    return "tools" if any(call["name"] not in state["client_tools"] for call in state["tool_calls"]) else "save_turn"
 
 
-async def _built_in(state: State, services: Services, listener: Listener) -> Json:
+async def _built_in(state: State, services: Services, listener: Listener, chat: ClientChat) -> Json:
     memory = services.memory
     block = memory_block(
         facts=state["facts"],
@@ -63,24 +69,42 @@ async def _built_in(state: State, services: Services, listener: Listener) -> Jso
     request = ChatRequest(
         messages=chat_messages(
             instructions=services.instructions,
-            message=state["message"],
+            message=chat.content or state["message"],
             window=state["window"],
             memory=block,
             exchange=state["exchange"],
         ),
         tools=state["tools"],
         memory=KnownMemory(facts=state["facts"], notes=state["notes"], recalled=told),
+        parameters=_allowed(chat.parameters, with_tools=bool(state["tools"])),
+        model=chat.model,
+        api_key=chat.api_key,
+        needs_tools=bool(chat.tools),
     )
     if listener.wants_tokens:
-        reply = await _streamed(services, request, listener, goes_on=bool(_said(state)))
+        reply = await _streamed(services, request, listener, goes_on=bool(said_before(state)))
     else:
         reply = await memory.chat.complete(request)
     return {
         "reply": reply.text,
-        "tool_calls": [{"id": call.id, "name": call.name, "args": dict(call.args)} for call in reply.tool_calls],
+        "tool_calls": [_as_json(call, state) for call in reply.tool_calls],
         "model": reply.model,
+        "finish_reason": reply.finish_reason,
         "usage": {"input_tokens": reply.usage.input_tokens, "output_tokens": reply.usage.output_tokens},
     }
+
+
+def _allowed(parameters: Mapping[str, Any], *, with_tools: bool) -> Mapping[str, Any]:
+    """The parameters without those that speak of tools where none are offered."""
+    if with_tools:
+        return parameters
+    return {name: value for name, value in parameters.items() if name not in ABOUT_TOOLS}
+
+
+def _as_json(call: ToolCall, state: State) -> Json:
+    """The call; one of a client's tool keeps its arguments as they came, for the client to read."""
+    shown = {"id": call.id, "name": call.name, "args": dict(call.args)}
+    return {**shown, "arguments": call.arguments} if call.name in state["client_tools"] else shown
 
 
 async def _streamed(services: Services, request: ChatRequest, listener: Listener, *, goes_on: bool) -> ChatReply:
@@ -97,11 +121,6 @@ async def _streamed(services: Services, request: ChatRequest, listener: Listener
     if reply is None:
         raise ModelUnavailable("The model's stream ended early; send the request again with the same turn_id.")
     return reply
-
-
-def _said(state: State) -> list[str]:
-    """What the agent said in earlier rounds of this turn, before it called tools: it is part of the reply."""
-    return [item["content"] for item in state["exchange"] if item["role"] == "assistant" and item["content"]]
 
 
 def _called(text: str | None, calls: list[Json]) -> Json:

@@ -4,12 +4,15 @@ The schema that Studio sees has no fields, because a client-typed one makes its 
 `LiveContext`; without one (Studio), the nodes open the shared resources themselves and tell nobody.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from langgraph.runtime import Runtime
 
+from graph.client_chat import ClientChat, Placed
+from graph.open_rounds import OpenRounds
 from graph.resources import Services, shared
+from memory.fences import Fence
 from memory.turn import Message, Turn
 
 
@@ -33,6 +36,10 @@ class Listener(Protocol):
         """The turn is committed: the reply may go out."""
         ...
 
+    def answered(self, turn: Turn) -> None:
+        """There is an answer of which nothing is stored: it may go out. `turn` is as it would have been stored."""
+        ...
+
 
 class Silence:
     """A listener that nobody hears."""
@@ -48,6 +55,9 @@ class Silence:
     def saved(self, turn: Turn) -> None:
         """Ignore it."""
 
+    def answered(self, turn: Turn) -> None:
+        """Ignore it."""
+
 
 @dataclass(frozen=True)
 class Context:
@@ -56,11 +66,26 @@ class Context:
 
 @dataclass(frozen=True)
 class LiveContext(Context):
-    """What the service gives a run; `accepted` is the turn's message as it was stored."""
+    """What the service gives a run; `accepted` is the turn's message as it was stored.
+
+    Its `position` is 0 where it is to be stored with the answer, and it has no thread where nothing is to be stored.
+    `regenerates`: the turn has an answer already, which this run replaces. `placed` is what a chat client brought,
+    `rounds` where the agent's part in calls of its tools waits. `fence` was opened before anything was read for it.
+    """
 
     services: Services
     listener: Listener
     accepted: Message
+    regenerates: bool = False
+    placed: Placed | None = None
+    fence: Fence | None = None
+    rounds: OpenRounds = field(default_factory=OpenRounds)
+
+
+def fence_of(runtime: Runtime[Context]) -> Fence | None:
+    """What keeps this run from writing once its user was erased; None where nobody opened one (Studio)."""
+    context = runtime.context
+    return context.fence if isinstance(context, LiveContext) else None
 
 
 async def services_of(runtime: Runtime[Context]) -> Services:
@@ -76,6 +101,39 @@ def listener_of(runtime: Runtime[Context]) -> Listener:
 
 
 def accepted_of(runtime: Runtime[Context]) -> Message | None:
-    """The turn's message, if it was stored before the run began."""
+    """The turn's message, if the service took it before the run began."""
     context = runtime.context
     return context.accepted if isinstance(context, LiveContext) else None
+
+
+def regenerated_of(runtime: Runtime[Context]) -> str | None:
+    """The turn that this run answers anew, if it does: what it said and taught before is not to be recalled."""
+    context = runtime.context
+    return context.accepted.turn_id if isinstance(context, LiveContext) and context.regenerates else None
+
+
+def placed_of(runtime: Runtime[Context]) -> Placed | None:
+    """What a chat client brought to this run, if one did."""
+    context = runtime.context
+    return context.placed if isinstance(context, LiveContext) else None
+
+
+def chat_of(runtime: Runtime[Context]) -> ClientChat:
+    """The chat client's wishes; none where no chat client asks."""
+    placed = placed_of(runtime)
+    return placed.chat if placed is not None else NO_CHAT
+
+
+def rounds_of(runtime: Runtime[Context]) -> OpenRounds:
+    """Where the agent's part in rounds of a client's tools waits."""
+    context = runtime.context
+    return context.rounds if isinstance(context, LiveContext) else OpenRounds()
+
+
+def is_stateless(runtime: Runtime[Context]) -> bool:
+    """Whether the run belongs to no thread: nothing of it is stored."""
+    context = runtime.context
+    return isinstance(context, LiveContext) and not context.accepted.thread_id
+
+
+NO_CHAT = ClientChat()

@@ -2,20 +2,36 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
 from typing import Any
 
 from langgraph.runtime import Runtime
 
-from graph.context import Context, accepted_of, listener_of, services_of
+from graph.client_chat import ClientChat
+from graph.context import (
+    Context,
+    accepted_of,
+    chat_of,
+    fence_of,
+    is_stateless,
+    listener_of,
+    placed_of,
+    regenerated_of,
+    rounds_of,
+    services_of,
+)
+from graph.hand_over import hand_over
+from graph.history import merged
 from graph.resources import Services
 from graph.state import Json, State
-from graph.tools import TOOL_SPECS, as_proposal
+from graph.tools import OWN_TOOLS, SEARCH, as_proposal, offered
 from graph.turn_input import accepted_message, message_of, options_of, scope_of, turn_id_of
+from graph.turn_result import turn_result
 from memory.errors import StoreUnavailable
 from memory.memory import Memory
 from memory.recall_options import RecallOptions
+from memory.scope import Scope
 from memory.thread_record import ThreadRecord
 from memory.turn import Message, Turn
 from memory.update import Update, not_owed
@@ -24,15 +40,17 @@ logger = logging.getLogger(__name__)
 
 MOST_TRACED = 20
 """How many candidates' ways are kept with a turn, the hits' first."""
+INPUT_USED: Json = {"metadata": {}, "memory": {}}
+"""Inputs of one turn alone, emptied at its end: with a checkpointer (Studio), the next one would take them over."""
 NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 
 
 async def load_window(state: State, runtime: Runtime[Context]) -> Json:
     """Fetch the thread's last turns. It also begins the turn: every key of the agent's rounds starts empty."""
     started = perf_counter()
-    services = await services_of(runtime)
-    scope, options = scope_of(state), options_of(state, services.memory.config)
-    fresh = _fresh_turn(state, services, options)
+    services, placed = await services_of(runtime), placed_of(runtime)
+    scope, options = scope_of(state, stateless=is_stateless(runtime)), options_of(state, services.memory.config)
+    fresh = _fresh_turn(state, services, options, chat_of(runtime)) | _brought(runtime, scope)
     accepted = accepted_of(runtime)
     if accepted is None:
         # Nobody has stored the message yet (Studio): before the model is called, it is.
@@ -41,28 +59,39 @@ async def load_window(state: State, runtime: Runtime[Context]) -> Json:
     before = accepted.position
 
     async def fetch() -> Json:
-        if not options.enabled:
+        if not options.enabled or scope.thread_id is None:
             return empty
-        exchanges = await services.memory.recall.window(scope, options, before=before)
-        messages = [message.as_json() for exchange in exchanges for message in exchange.messages]
+        exchanges = await services.memory.recall.window(scope, options, before=before or None)
+        stored = [message for exchange in exchanges for message in exchange.messages]
+        if placed is not None:
+            messages = merged(placed.chat.history, placed.known, stored)
+        else:
+            messages = [message.as_json() for message in stored]
         return {"window": messages, "window_from": exchanges[0].user.position if exchanges else before}
 
-    empty: Json = {"window": [], "window_from": before}
+    empty: Json = {"window": list(placed.chat.history) if placed is not None else [], "window_from": before}
     fetched = await _fetch("load_window", services, fetch, empty)
     return {**fresh, "started": started, **fetched}
 
 
 async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
     """Search past messages that the window does not show."""
-    services = await services_of(runtime)
-    scope, options = scope_of(state), options_of(state, services.memory.config)
+    services, placed = await services_of(runtime), placed_of(runtime)
+    scope, options = scope_of(state, stateless=is_stateless(runtime)), options_of(state, services.memory.config)
     accepted = accepted_of(runtime)
 
     async def fetch() -> Json:
         if not options.enabled:
             return empty
-        before = accepted.position if accepted else None
-        recalled = await services.memory.recall.search(scope, state["message"], options, before=before)
+        before = (accepted.position or None) if accepted else None
+        recalled = await services.memory.recall.search(
+            scope,
+            state["message"],
+            options,
+            before=before,
+            without=regenerated_of(runtime),
+            known=placed.known.turn_ids if placed is not None else (),
+        )
         hits = [hit.as_json() for hit in recalled.hits]
         return {"hits": hits, "trace": recalled.trace_json(limit=MOST_TRACED)}
 
@@ -73,14 +102,23 @@ async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
 async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
     """Fetch what is known of the user, and the summary of what left the thread's window."""
     services = await services_of(runtime)
-    scope, options = scope_of(state), options_of(state, services.memory.config)
+    scope, options = scope_of(state, stateless=is_stateless(runtime)), options_of(state, services.memory.config)
     empty: Json = {"facts": {}, "notes": [], "summary": None, "thread": None}
+    accepted, regenerated = accepted_of(runtime), regenerated_of(runtime)
 
     async def fetch() -> Json:
         if not options.enabled:
             return empty
         recall = services.memory.recall
-        known, record = await asyncio.gather(recall.facts(scope, with_global=True), recall.thread(scope))
+        if scope.thread_id is None:
+            known, record = await recall.facts(scope, with_global=True), None
+        else:
+            known, record = await asyncio.gather(
+                recall.facts(scope, with_global=True, without=regenerated), recall.thread(scope)
+            )
+        if regenerated and accepted is not None and record is not None:
+            # The old answer may be in the summary.
+            record = record.without(accepted.position)
         return {
             "facts": dict(known.facts),
             "notes": list(known.notes),
@@ -92,33 +130,36 @@ async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
 
 
 async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
-    """Store the reply with the pending update it owes; then the reply may go out."""
+    """Store the reply with the pending update it owes; then the reply may go out.
+
+    A stateless one, and calls of a client's tools, go out as they are.
+    """
+    if state["stateless"] or state["tool_calls"]:
+        return {**INPUT_USED, **await hand_over(state, runtime)}
     services = await services_of(runtime)
     memory, options = services.memory, options_of(state, services.memory.config)
     message = accepted_of(runtime) or accepted_message(state)
-    total = round((perf_counter() - state["started"]) * 1000, 3)
-    timings = {**state["timings_ms"], "total": total}
-    result = {
-        "model": state["model"],
-        "memory": recalled_json(state),
-        "usage": state["usage"],
-        "timings_ms": timings,
-        "trace": state["trace"],
-    }
-    turn = await memory.commit(
+    if not message.position:
+        # Nothing was to be stored before there is an answer.
+        message = await memory.accept(message, fence=fence_of(runtime))
+    timings = {**state["timings_ms"], "total": round((perf_counter() - state["started"]) * 1000, 3)}
+    result = turn_result(state, timings)
+    commit = memory.commit_anew if regenerated_of(runtime) else memory.commit
+    turn = await commit(
         message,
+        fence=fence_of(runtime),
         reply=state["reply"] or "",
         result=result,
         update=_owed(state, memory, message) if options.enabled else not_owed("disabled"),
     )
     listener_of(runtime).saved(turn)
-    done: Json = {"timings_ms": timings, "committed": message.turn_id, "update": _update_json(turn)}
-    # Inputs of this turn alone: with a checkpointer (Studio), the next one would take them over.
-    return {**done, "metadata": {}, "memory": {}}
+    return {**INPUT_USED, "timings_ms": timings, "committed": message.turn_id, "update": _update_json(turn)}
 
 
 async def update_memory(state: State, runtime: Runtime[Context]) -> Json:
     """Learn from the turn and index it, until each step was tried. What an outage leaves, the updater goes on with."""
+    if not state["committed"]:
+        return {"update": state["update"]}
     services = await services_of(runtime)
     memory = services.memory
     update = await memory.updater.wait_tried(
@@ -133,35 +174,51 @@ def _owed(state: State, memory: Memory, message: Message) -> Update:
         message,
         proposals=tuple(as_proposal(proposal) for proposal in state["proposals"]),
         record=ThreadRecord(scope.user_id, scope.thread, **progress) if progress is not None else None,
-        window_from=state["window_from"],
+        window_from=state["window_from"] or message.position,
     )
 
 
-def recalled_json(state: State) -> Json:
-    """What was recalled, as the reply's `memory` shows it. `window` counts turns."""
+def _brought(runtime: Runtime[Context], scope: Scope) -> Json:
+    """What a chat client brought behind its message, with the agent's own part in it."""
+    rounds, proposals = rounds_of(runtime).restored(scope, chat_of(runtime).rounds)
     return {
-        "window": len({message["turn_id"] for message in state["window"]}),
-        "facts": state["facts"],
-        "summary": state["summary"],
-        "hits": state["hits"],
-        "degraded": state["degraded"],
+        "exchange": rounds,
+        "brought": len(rounds),
+        "tool_results": _last_results(rounds),
+        "proposals": proposals,
+        "stateless": scope.thread_id is None,
     }
 
 
-def _fresh_turn(state: State, services: Services, options: RecallOptions) -> Json:
-    """The keys that a turn starts with."""
+def _last_results(rounds: Sequence[Json]) -> list[Json]:
+    """What the tools of the last round answered."""
+    results = list[Json]()
+    for message in reversed(rounds):
+        if message["role"] != "tool":
+            names = {call["id"]: call["function"]["name"] for call in message.get("tool_calls", ())}
+            return [{**result, "name": names.get(result["id"], "")} for result in reversed(results)]
+        results.append({"id": message["tool_call_id"], "content": message["content"]})
+    return []
+
+
+def _fresh_turn(state: State, services: Services, options: RecallOptions, chat: ClientChat) -> Json:
+    """The keys that a turn starts with, but for what a chat client brought.
+
+    Nothing is learned from a stateless turn, and many servers refuse tools where the answer must be JSON: then the
+    agent's own ones are not offered.
+    """
     agent_takes_tools = services.agent is not None or services.memory.chat.calls_tools
-    offered = options.enabled and services.offers_tools and agent_takes_tools
+    offers = options.enabled and services.offers_tools and agent_takes_tools and not chat.wants_json
+    own = offered(OWN_TOOLS if state["thread_id"] else {SEARCH}) if offers else []
     return {
         "turn_id": turn_id_of(state),
         "accepted": None,
-        "tools": list(TOOL_SPECS) if offered else [],
+        "tools": [*own, *chat.tools],
+        "client_tools": chat.tool_names,
         "rounds": 0,
         "tool_calls": [],
-        "tool_results": [],
-        "exchange": [],
-        "proposals": [],
         "reply": None,
+        "finish_reason": "stop",
         "model": "",
         "usage": NO_USAGE,
         "timings_ms": {"recall": 0.0, "agent": 0.0},

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import date
 
+from graph.history import leading_system, text_of
 from graph.state import Json
 from memory.mem_config import MemoryConfig
 from memory.packing import LONG_SHARE, excerpt
@@ -30,19 +31,28 @@ _ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<\x7f\x85\u2028\u2029"
 def chat_messages(
     *,
     instructions: str,
-    message: str,
+    message: str | list[Json],
     window: Sequence[Json],
     memory: str,
     exchange: Sequence[Json] = (),
 ) -> list[Json]:
-    """The messages of one call, in OpenAI's form: one system message, the window, the message, the tool rounds."""
-    system = f"{instructions}\n\n{memory}" if memory else instructions
+    """The messages of one call, in OpenAI's form: one system message, the window, the message, the tool rounds.
+
+    System messages that a client's window begins with become part of the one, which many models insist on.
+    """
+    opening = leading_system(window)
+    told = [text_of(item["content"]) for item in window[:opening]]
     return [
-        {"role": "system", "content": system},
-        *({"role": item["role"], "content": item["content"]} for item in window),
+        {"role": "system", "content": "\n\n".join(part for part in (instructions, *told, memory) if part)},
+        *(_plain(item) for item in window[opening:]),
         {"role": "user", "content": message},
         *exchange,
     ]
+
+
+def _plain(item: Json) -> Json:
+    """A message of the window without what the model has no use for."""
+    return {name: item[name] for name in ("role", "content", "tool_calls", "tool_call_id") if name in item}
 
 
 def memory_block(
@@ -56,20 +66,28 @@ def memory_block(
 ) -> str:
     """The block, or "" where nothing is remembered: facts and notes within `facts_tokens`, then what was recalled.
 
-    `today` (UTC) stands before what was recalled, whose dates mean little without it.
+    Documents that are given whole stand between them: within a thread they stay the same. `today` (UTC) stands before
+    what was recalled, whose dates mean little without it.
     """
     # The weightiest come first: where not all fit, the least important, or least recently confirmed, go.
     known = _fitting([f"- {key}: {_quoted(value)}" for key, value in facts.items()], config.facts_tokens)
     left = config.facts_tokens - sum(estimate_tokens(line) for line in known)
     known += _fitting([f"- {_quoted(note)}" for note in notes], left)
-    recalled = _recalled(hits, config.recall_tokens)
+    whole = [_head(hit) + _quoted(hit["content"]) for hit in hits if hit.get("whole")]
+    messages, passages = _recalled([hit for hit in hits if not hit.get("whole")], config.recall_tokens)
     parts = [BLOCK_RULE, "<memory>"]
     if known:
         parts += ["What is known of the user:", *known]
     if summary:
         parts += ["Summary of earlier turns:", _excerpt(summary, config.recall_tokens)]
-    if recalled:
-        parts += [f"Today is {today.isoformat()}.", "Earlier messages that may matter now:", *recalled]
+    if whole:
+        parts += ["Documents attached to this conversation:", *whole]
+    if messages or passages:
+        parts.append(f"Today is {today.isoformat()}.")
+    if messages:
+        parts += ["Earlier messages that may matter now:", *messages]
+    if passages:
+        parts += ["Passages of documents that may matter now:", *passages]
     return "\n".join([*parts, "</memory>"]) if len(parts) > 2 else ""
 
 
@@ -82,19 +100,24 @@ def by_passages(hits: Sequence[Json], message: str, *, recall_tokens: int) -> li
     if all(len(hit["content"]) <= most for hit in hits):
         return list(hits)
     relevance = prepare(message).relevance
-    return [{**hit, "content": excerpt(hit["content"], most, relevance=relevance)} for hit in hits]
+    return [
+        hit if hit.get("whole") else {**hit, "content": excerpt(hit["content"], most, relevance=relevance)}
+        for hit in hits
+    ]
 
 
 def _fitting(lines: Sequence[str], budget: int) -> list[str]:
     return list(lines[: fit_first(lines, budget)])
 
 
-def _recalled(hits: Sequence[Json], budget: int) -> list[str]:
-    """The hits as dated quotes, best first, until the budget is spent; the last one may be cut."""
-    lines = list[str]()
+def _recalled(hits: Sequence[Json], budget: int) -> tuple[list[str], list[str]]:
+    """The hits as dated quotes, best first, until the budget is spent; the last one may be cut.
+
+    Messages and the like, then passages of documents.
+    """
+    messages, passages = list[str](), list[str]()
     for hit in hits:
-        speaker = hit["name"] or hit["role"] or hit["kind"]
-        head = f"- [{hit['created_at'][:10]}] {_quoted(speaker)} said: "
+        head = _head(hit)
         line = head + _quoted(hit["content"])
         if estimate_tokens(line) > budget:
             room = budget - estimate_tokens(head)
@@ -102,8 +125,18 @@ def _recalled(hits: Sequence[Json], budget: int) -> list[str]:
                 break
             line = head + _excerpt(hit["content"], room)
         budget -= estimate_tokens(line)
-        lines.append(line)
-    return lines
+        (passages if hit.get("document") else messages).append(line)
+    return messages, passages
+
+
+def _head(hit: Json) -> str:
+    """Who said it and when, or which document, and where in it."""
+    date = hit["created_at"][:10]
+    document = hit.get("document")
+    if document is None:
+        return f"- [{date}] {_quoted(hit['name'] or hit['role'] or hit['kind'])} said: "
+    page = f", page {document['page']}" if document["page"] else ""
+    return f"- [{date}] {_quoted(document['title'])}{page}: "
 
 
 def _excerpt(text: str, tokens: int) -> str:

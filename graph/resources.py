@@ -16,6 +16,7 @@ from typing import Any
 
 from memory.errors import ConfigurationError
 from memory.memory import Memory
+from memory.observing import UNOBSERVED, Observer
 from memory.opening import open_memory
 from settings import Settings, current_settings
 
@@ -27,7 +28,7 @@ class Services:
     """The open memory and how the agent is to behave.
 
     `agent` is None for the built-in agent node, else an async function or a compiled graph; `agent_name` stands in
-    the reply's `model` where it names none.
+    the reply's `model` where it names none. `forwards_keys`: a chat client's bearer token is the chat model's key.
     """
 
     memory: Memory
@@ -35,6 +36,7 @@ class Services:
     agent_name: str
     instructions: str
     offers_tools: bool
+    forwards_keys: bool = False
 
 
 DEFAULT_INSTRUCTIONS = (
@@ -44,22 +46,28 @@ DEFAULT_INSTRUCTIONS = (
 
 
 @asynccontextmanager
-async def open_services(settings: Settings, *, url: str | None = None) -> AsyncGenerator[Services]:
-    """Open the memory and load what the settings name.
+async def open_services(
+    settings: Settings, *, url: str | None = None, token: str | None = None, observer: Observer = UNOBSERVED
+) -> AsyncGenerator[Services]:
+    """Open the memory and load what the settings name; `observer` hears of its work.
+
+    `url` and `token` say where the service is and what it takes from this machine's administrator.
 
     Raises:
         ConfigurationError: a setting is wrong; nothing stays open.
     """
     agent = await asyncio.to_thread(load_agent, settings.agent) if settings.agent else None
     instructions = await asyncio.to_thread(_instructions, settings)
-    async with open_memory(settings.memory(), url=url) as memory:
+    async with open_memory(settings.memory(), url=url, token=token, observer=observer) as memory:
         if memory.chat.name == "offline":
             logger.warning(
                 "no model is configured: the built-in offline model answers by plain rules; set OPENAI_API_KEY, or "
                 "OPENAI_BASE_URL and CHAT_MODEL, for a real one",
                 extra={"action": "offline_model"},
             )
-        yield Services(memory, agent, settings.agent or "", instructions, settings.agent_tools)
+        yield Services(
+            memory, agent, settings.agent or "", instructions, settings.agent_tools, settings.forward_api_key
+        )
 
 
 def _instructions(settings: Settings) -> str:
@@ -115,12 +123,20 @@ class SharedServices:
         """The open services, opened from the environment's settings where nobody has yet."""
         return await self.open(None)
 
-    async def open(self, settings: Settings | None, *, url: str | None = None) -> Services:
+    async def open(
+        self,
+        settings: Settings | None,
+        *,
+        url: str | None = None,
+        token: str | None = None,
+        observer: Observer = UNOBSERVED,
+    ) -> Services:
         """The services, opened with `settings` (None: the environment's) unless they are open."""
         async with self._lock:
             if self._services is None:
                 chosen = settings or await asyncio.to_thread(current_settings)
-                self._services = await self._closer.enter_async_context(open_services(chosen, url=url))
+                opening = open_services(chosen, url=url, token=token, observer=observer)
+                self._services = await self._closer.enter_async_context(opening)
             return self._services
 
     async def close(self) -> None:

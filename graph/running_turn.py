@@ -1,10 +1,11 @@
 """One turn under way: what is asked, what it shows meanwhile, and how it ends."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from graph.client_chat import ClientChat
 from graph.state import Json
 from memory.errors import RecollectError, TurnConflict
 from memory.scope import Scope
@@ -16,7 +17,12 @@ Piece = tuple[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """One request for a turn. `turn_id` None: one is generated. `options` are the request's memory options as JSON."""
+    """One request for a turn. `turn_id` None: one is generated. `options` are the request's memory options as JSON.
+
+    `regenerate`: the thread's last turn, which `turn_id` names, is answered anew: its message as it is stored, with
+    memory only if it was run so before. One that is unfinished is simply run. `chat` is what a chat client brought; one
+    without a thread is answered, and nothing of it stored.
+    """
 
     scope: Scope
     message: str
@@ -24,6 +30,8 @@ class TurnRequest:
     metadata: Json = field(default_factory=dict[str, Any])
     options: Json = field(default_factory=dict[str, Any])
     wants_tokens: bool = False
+    regenerate: bool = False
+    chat: ClientChat | None = None
 
 
 class RunningTurn:
@@ -64,7 +72,7 @@ class RunningTurn:
         """The user's message as it is to be stored."""
         return Message(
             user_id=self.request.scope.user_id,
-            thread_id=self.request.scope.thread,
+            thread_id=self.request.scope.thread_id or "",
             turn_id=self.turn_id,
             role="user",
             content=self.request.message,
@@ -78,9 +86,30 @@ class RunningTurn:
             raise TurnConflict(turn_id=self.turn_id)
 
     @property
+    def is_over(self) -> bool:
+        """Whether it has its reply or has failed."""
+        return self._finished.done()
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether its message is stored, or it goes on without that."""
+        return self._accepted.done()
+
+    def is_of(self, scope: Scope) -> bool:
+        """Whether it is the user's, and the thread's where the scope names one."""
+        own = self.request.scope
+        return own.user_id == scope.user_id and scope.thread_id in (None, own.thread_id)
+
+    @property
     def has_failed(self) -> bool:
         """Whether it ended without a reply: then a repeat runs it again."""
         return self._finished.done() and self._finished.exception() is not None
+
+    @property
+    def failure(self) -> str | None:
+        """The code of the error that ended it; None where it has its reply."""
+        error = self._finished.exception() if self._finished.done() else None
+        return error.code if isinstance(error, RecollectError) else None
 
     @property
     def wants_tokens(self) -> bool:
@@ -112,6 +141,15 @@ class RunningTurn:
         if not self._finished.done():
             self._finished.set_result(turn)
         self._show(None)
+
+    def answered(self, turn: Turn) -> None:
+        """There is an answer, and nothing of it was stored."""
+        self.saved(turn)
+
+    def means(self, turn_id: str, *, regenerate: bool) -> None:
+        """It turned out to be this stored turn, which goes on, or is answered anew."""
+        self.turn_id = turn_id
+        self.request = replace(self.request, turn_id=turn_id, regenerate=regenerate)
 
     def failed(self, error: RecollectError) -> None:
         """The turn ended without a reply; once accepted it is repeatable."""

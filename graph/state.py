@@ -41,6 +41,10 @@ class State(TurnInput):
     facts; `thread` says how far the thread's summary and archive reach. `tools` are the tools offered in this round
     (OpenAI's form), `tool_calls` those called (`{"id", "name", "args"}`), `tool_results` what they answered (`{"id",
     "name", "content"}`), `exchange` the rounds so far as chat messages, `proposals` what `remember_fact` was told.
+
+    Where a chat client asks, the window is its own history with what is stored in between: messages in OpenAI's form,
+    system messages and calls of tools among them. `client_tools` are the names of its tools among `tools`, `brought` is
+    how many messages of `exchange` it brought, and of a `stateless` turn nothing is stored.
     """
 
     committed: str
@@ -61,7 +65,11 @@ class State(TurnInput):
     tool_results: list[Json]
     exchange: list[Json]
     proposals: list[Json]
+    client_tools: list[str]
+    brought: int
+    stateless: bool
     reply: str | None
+    finish_reason: str
     model: str
     usage: dict[str, int]
     timings_ms: dict[str, float]

@@ -2,14 +2,14 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
 
-from graph.context import Context, services_of
+from graph.context import Context, is_stateless, regenerated_of, services_of
 from graph.state import Json, State
-from graph.turn_input import options_of
+from graph.turn_input import options_of, scope_of
 from memory.decision import Proposal
 from memory.errors import RecollectError
 from memory.recall import Recall
@@ -24,12 +24,14 @@ MOST_CALLS = 10
 """Calls of one round after so many are answered with an error."""
 MOST_CHARACTERS = 2_000
 FOUND = 5
+SEARCH, REMEMBER = "search_memory", "remember_fact"
+OWN_TOOLS = frozenset({SEARCH, REMEMBER})
 
 TOOL_SPECS: tuple[Json, ...] = (
     {
         "type": "function",
         "function": {
-            "name": "search_memory",
+            "name": SEARCH,
             "description": "Search earlier messages of this conversation's user by meaning.",
             "parameters": {
                 "type": "object",
@@ -41,7 +43,7 @@ TOOL_SPECS: tuple[Json, ...] = (
     {
         "type": "function",
         "function": {
-            "name": "remember_fact",
+            "name": REMEMBER,
             "description": "Propose to remember something the user has just said about themselves.",
             "parameters": {
                 "type": "object",
@@ -59,20 +61,23 @@ TOOL_SPECS: tuple[Json, ...] = (
 
 
 async def tools(state: State, runtime: Runtime[Context]) -> Json:
-    """Answer the agent's tool calls. After the last round that is allowed, no tools are offered any more."""
+    """Answer the calls of the agent's own tools; those of a client's stay open.
+
+    After the last round that is allowed, the agent's own tools are offered no more.
+    """
     services = await services_of(runtime)
     asked = options_of(state, services.memory.config)
     options = RecallOptions(scope=asked.scope, timezone=asked.timezone, window=0, top_k=FOUND)
     results, proposals = list[Json](), list(state["proposals"])
-    for place, call in enumerate(state["tool_calls"]):
+    own = [call for call in state["tool_calls"] if call["name"] not in state["client_tools"]]
+    for place, call in enumerate(own):
         arguments: Mapping[str, Any] = call.get("args") or {}
         if place >= MOST_CALLS:
             content = f"Not done: at most {MOST_CALLS} calls at once."
-        elif call["name"] == "search_memory":
-            content = await _search(
-                services.memory.recall, Scope(state["user_id"], state["thread_id"]), options, arguments
-            )
-        elif call["name"] == "remember_fact":
+        elif call["name"] == SEARCH:
+            scope, regenerated = scope_of(state, stateless=is_stateless(runtime)), regenerated_of(runtime)
+            content = await _search(services.memory.recall, scope, options, arguments, regenerated)
+        elif call["name"] == REMEMBER:
             proposals.append(_proposed(arguments))
             content = "Noted. It is remembered if the quote is the user's own words."
         else:
@@ -81,20 +86,36 @@ async def tools(state: State, runtime: Runtime[Context]) -> Json:
     rounds = state["rounds"] + 1
     return {
         "tool_results": results,
-        "tool_calls": [],
+        "tool_calls": [call for call in state["tool_calls"] if call["name"] in state["client_tools"]],
         "exchange": [*state["exchange"], *(_answer(result) for result in results)],
         "proposals": proposals,
         "rounds": rounds,
-        "tools": [] if rounds >= MOST_ROUNDS else state["tools"],
+        "tools": state["tools"] if rounds < MOST_ROUNDS else _of_the_client(state),
     }
 
 
-async def _search(recall: Recall, scope: Scope, options: RecallOptions, arguments: Mapping[str, Any]) -> str:
+def after_tools(state: State) -> str:
+    """Where the tools' answers lead: back to the agent, or to the end, where a client's tools were called too."""
+    return "save_turn" if state["tool_calls"] else "agent"
+
+
+def offered(names: Collection[str]) -> list[Json]:
+    """The agent's own tools with these names."""
+    return [spec for spec in TOOL_SPECS if spec["function"]["name"] in names]
+
+
+def _of_the_client(state: State) -> list[Json]:
+    return [tool for tool in state["tools"] if tool["function"]["name"] in state["client_tools"]]
+
+
+async def _search(
+    recall: Recall, scope: Scope, options: RecallOptions, arguments: Mapping[str, Any], without: str | None
+) -> str:
     query = str(arguments.get("query") or "")[:MOST_CHARACTERS]
     if not query.strip():
         return "Not done: query is empty."
     try:
-        hits = (await recall.search(scope, query, options)).hits
+        hits = (await recall.search(scope, query, options, without=without)).hits
     except RecollectError as error:
         logger.warning("tool search failed", extra={"action": "tool_failed", "error": type(error).__name__})
         return "Memory cannot be searched at the moment."

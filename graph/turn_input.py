@@ -14,14 +14,14 @@ from memory.scope import Scope
 from memory.turn import Message
 
 
-def scope_of(state: State) -> Scope:
-    """The user and thread of this turn; InvalidRequest where the input names none."""
+def scope_of(state: State, *, stateless: bool = False) -> Scope:
+    """The user and thread of this turn (`stateless`: the user alone); InvalidRequest where the input names none."""
     given = cast(Mapping[str, Any], state)
     missing = [name for name in ("user_id", "thread_id", "message") if not isinstance(given.get(name), str)]
     if missing:
         problems = [Problem(name, "is missing") for name in missing]
         raise InvalidRequest(f"The input needs {', '.join(missing)}.", problems=problems)
-    return Scope(state["user_id"], state["thread_id"])
+    return Scope(state["user_id"], None if stateless else state["thread_id"])
 
 
 def options_of(state: State, config: MemoryConfig) -> RecallOptions:
@@ -31,6 +31,8 @@ def options_of(state: State, config: MemoryConfig) -> RecallOptions:
     if unknown:
         problems = [Problem(f"memory.{name}", "is not a known field") for name in unknown]
         raise InvalidRequest("The request is not valid: see memory.", problems=problems)
+    if "domains" in said:
+        said["domains"] = tuple(said["domains"])  # as JSON it came as a list
     defaults: Json = {"window": config.window, "top_k": config.top_k}
     return RecallOptions(**{**defaults, **said})
 

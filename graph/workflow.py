@@ -9,8 +9,9 @@ from langgraph.graph.state import CompiledStateGraph
 from graph.agent import agent, next_node
 from graph.context import Context
 from graph.memory_nodes import load_facts, load_window, save_turn, search_memories, update_memory
+from graph.observed import observed
 from graph.state import State, TurnInput
-from graph.tools import tools
+from graph.tools import after_tools, tools
 
 Graph = CompiledStateGraph[State, Context, TurnInput, State]
 
@@ -19,15 +20,15 @@ def build() -> "StateGraph[State, Context, TurnInput, State]":
     """The graph's builder. Separate edges of equal length join the fetches (a list of them may never fire)."""
     builder = StateGraph(State, context_schema=Context, input_schema=TurnInput)
     for fetch in (load_window, search_memories, load_facts):
-        builder.add_node(fetch.__name__, fetch)
+        builder.add_node(fetch.__name__, observed(fetch))
         builder.add_edge(START, fetch.__name__)
         builder.add_edge(fetch.__name__, "agent")
-    builder.add_node("agent", agent)
-    builder.add_node("tools", tools)
-    builder.add_node("save_turn", save_turn)
-    builder.add_node("update_memory", update_memory)
+    builder.add_node("agent", observed(agent))
+    builder.add_node("tools", observed(tools))
+    builder.add_node("save_turn", observed(save_turn))
+    builder.add_node("update_memory", observed(update_memory))
     builder.add_conditional_edges("agent", next_node, ["tools", "save_turn"])
-    builder.add_edge("tools", "agent")
+    builder.add_conditional_edges("tools", after_tools, ["agent", "save_turn"])
     builder.add_edge("save_turn", "update_memory")
     builder.add_edge("update_memory", END)
     return builder

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 ChatMessage = Mapping[str, Any]
 """One message in OpenAI's form: `role`, `content`, and `tool_calls` or `tool_call_id` where they apply."""
@@ -11,13 +11,23 @@ ToolSpec = Mapping[str, Any]
 """A tool in OpenAI's form: {"type": "function", "function": {"name", "description", "parameters"}}."""
 
 
+ABOUT_TOOLS = frozenset({"tool_choice", "parallel_tool_calls"})
+"""Parameters that are allowed only where tools are offered."""
+FinishReason = Literal["stop", "length", "content_filter"]
+"""Why a text ended: the model had said it all, reached its limit, or was held back."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call that a model asks for. `args` is what it sent, parsed; {} where it could not be parsed."""
+    """One call that a model asks for.
+
+    `args` is what it sent, parsed; {} where it could not be parsed. `arguments` is the text itself, where it is known.
+    """
 
     id: str
     name: str
     args: Mapping[str, Any]
+    arguments: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +52,22 @@ class KnownMemory:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One call. `tool_choice` names a tool that must be called; `json_mode` asks for one JSON object as the text."""
+    """One call. `tool_choice` names a tool that must be called; `json_mode` asks for one JSON object as the text.
+
+    `parameters` are passed on as they are, in OpenAI's words (temperature, max_tokens, response_format, …); models that
+    speak otherwise take what they understand. `model` is another model of the provider, `api_key` another key; None
+    takes the configured one. With `needs_tools` an answer without the tools is none: it is never asked for.
+    """
 
     messages: Sequence[ChatMessage]
     tools: Sequence[ToolSpec] = ()
     tool_choice: str | None = None
     json_mode: bool = False
     memory: KnownMemory = field(default_factory=KnownMemory)
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    model: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    needs_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +78,7 @@ class ChatReply:
     model: str
     tool_calls: Sequence[ToolCall] = ()
     usage: Usage = field(default_factory=Usage)
+    finish_reason: FinishReason = "stop"
 
 
 class ChatModel(Protocol):
@@ -80,6 +100,13 @@ class ChatModel(Protocol):
 
     def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
         """The reply's text in pieces as it comes, then the whole reply as the last item."""
+        ...
+
+    async def models(self, *, api_key: str | None = None) -> Sequence[str]:
+        """The names that `ChatRequest.model` may have, as the provider lists them (to whom the key belongs).
+
+        Only the model's own where the provider keeps no list. It is asked again after a minute.
+        """
         ...
 
     async def ping(self) -> None:

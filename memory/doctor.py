@@ -24,13 +24,15 @@ _BATCH = 500
 class Findings:
     """What was found of one user, or of all.
 
-    `messages`, `facts` and `summaries` are those that the index must hold, `points` those that it holds. `pending` are
-    turns, facts and summaries still on their way, `failed` turns whose update was given up.
+    `messages`, `facts`, `summaries` and `passages` (of documents) are those that the index must hold, `points` those
+    that it holds. `pending` are turns, facts, summaries and passages still on their way, `failed` turns whose update
+    was given up.
     """
 
     messages: int = 0
     facts: int = 0
     summaries: int = 0
+    passages: int = 0
     points: int = 0
     missing: int = 0
     orphaned: int = 0
@@ -135,15 +137,17 @@ class _Examination:
         backlog = await self.documents.updates.backlog(user_id)
         owed = await self.documents.facts.owed(user_id=user_id, limit=OWED)
         owed_records = await self.documents.threads.owed(user_id=user_id, limit=OWED)
+        owed_passages = await self.documents.library.passages.count_owed(user_id)
         waits = max(0.0, (self.now - backlog.oldest).total_seconds()) if backlog.oldest is not None else None
         return Findings(
             messages=kinds["episode"],
             facts=kinds["fact"],
             summaries=kinds["summary"],
+            passages=kinds["document"],
             points=await self.index.count(user_id=user_id),
             missing=len(missing),
             wrong_fingerprint=len(wrong),
-            pending=backlog.pending + len(owed) + len(owed_records),
+            pending=backlog.pending + len(owed) + len(owed_records) + owed_passages,
             failed=backlog.failed,
             oldest_pending_seconds=waits,
         )

@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from memory.counts import Counts
 from memory.dates import Period
 from memory.decision import FactScope
+from memory.erasures import Erasures
 from memory.fact import Fact, FactStatus
+from memory.keys import Keys
+from memory.library import Library
 from memory.scope import Scope
 from memory.thread_record import ThreadOverview, ThreadRecord
 from memory.turn import Exchange, Message, Turn
@@ -76,6 +80,10 @@ class Conversations(Protocol):
         """
         ...
 
+    async def overview(self, scope: Scope) -> ThreadOverview | None:
+        """The thread alone, without its record; None where it has no message."""
+        ...
+
     async def last_position(self, scope: Scope) -> int:
         """The greatest position in the thread; 0 where it has no message."""
         ...
@@ -84,10 +92,34 @@ class Conversations(Protocol):
         """All of the user's finished turns, in batches, in any order."""
         ...
 
+    def every(self, scope: Scope) -> AsyncIterator[Sequence[Turn]]:
+        """All turns of the user (or the thread), unfinished ones too, in batches of at most 250.
+
+        Thread by thread in ascending order of their ids, those of a thread by their position.
+        """
+        ...
+
     async def rewrite(self, turn: Turn, *, result: Mapping[str, Any], update: Update) -> bool:
         """Replace a finished turn's result and update if its update is stored as `turn.update` still says, else False.
 
         The comparison is with what is stored, not with a generation: for a turn that nobody works on.
+        """
+        ...
+
+    async def recommit(
+        self,
+        turn: Turn,
+        reply: Message,
+        *,
+        result: Mapping[str, Any],
+        update: Update,
+        generation: int | None = None,
+    ) -> bool:
+        """Replace a finished turn's reply if its update is stored as `turn.update` still says, else False.
+
+        One write of its text, name, metadata and time, its result and its update; it keeps its place in the thread and
+        among the commits, and its importer's id. Without a `generation`: for a turn that nobody works on. With one: for
+        the holder of that claim, unless a higher one has written the turn; a lower one is fenced out from then on.
         """
         ...
 
@@ -149,16 +181,29 @@ class Imports(Protocol):
         """Those of these ids (at most 500) under which a message of a finished turn is stored, with that message."""
         ...
 
-    async def insert(self, turns: Sequence[Turn]) -> int:
-        """Store these finished turns (at most 500, of one user) behind their threads' newest, in this order.
+    async def stored(self, user_id: str, turn_ids: Sequence[str]) -> dict[str, Turn]:
+        """Those of these turns (at most 500) that are stored, unfinished ones too, by their ids."""
+        ...
 
-        The store assigns positions and keeps `created_at`. A turn that is there already stays as it is; one of which a
-        kill left only the user's message is finished. Says how many turns are new. All or, after a kill, some of them.
+    async def insert(self, turns: Sequence[Turn]) -> int:
+        """Store these turns (at most 500, of one user) behind their threads' newest, in this order.
+
+        The store keeps `created_at` and assigns positions; where the message's own position lies above all that its
+        thread holds by then, it is kept too. A turn without a reply is stored as unfinished. A turn that is there
+        already stays as it is; one of which only the user's message is there is finished. Says how many turns are new,
+        or finished now. All or, after a kill, some of them.
         """
         ...
 
     async def settle(self, user_id: str, turn_ids: Sequence[str], *, owed: Update, done: Update) -> int:
         """Record `done` for those of these turns (at most 500) whose update still is `owed`; say how many."""
+        ...
+
+    async def settle_each(self, turns: Sequence[Turn], *, done: Sequence[Update]) -> int:
+        """Record each turn's own update in `done` (one a turn, at most 500) where that which the turn has is stored.
+
+        Says how many.
+        """
         ...
 
 
@@ -201,6 +246,13 @@ class Updates(Protocol):
 
     async def backlog(self, user_id: str) -> Backlog:
         """How many of the user's updates are pending or have failed, and since when the oldest pending one waits."""
+        ...
+
+    async def waiting(self, *, at_most: int) -> Backlog:
+        """The pending updates of all users, counting no further than `at_most` (at least 1); failed ones are left out.
+
+        The oldest is the one that was committed first.
+        """
         ...
 
     async def claim(self, user_id: str, *, owner: str, lease: timedelta, now: datetime) -> Claim | None:
@@ -270,6 +322,15 @@ class Facts(Protocol):
         """The facts that the filter shows, oldest first, starting behind the fact with id `after`."""
         ...
 
+    async def notes(
+        self, user_id: str, *, at: datetime, tag: str | None = None, limit: int, after: str | None = None
+    ) -> list[Fact]:
+        """The user's own facts without a key that hold at `at`, newest first, starting behind the fact `after`.
+
+        With `tag` those that have it. Working memory of threads is left out.
+        """
+        ...
+
     async def successors(self, *, user_id: str, fact_id: str) -> list[Fact]:
         """The facts that name this one in `replaces`, oldest first."""
         ...
@@ -292,6 +353,10 @@ class Facts(Protocol):
 
     async def count_indexed(self) -> int:
         """How many facts `indexed` yields for all users."""
+        ...
+
+    def every(self, user_id: str) -> AsyncIterator[Sequence[Fact]]:
+        """All of the user's facts in whatever state, in batches of at most 500, in ascending order of their ids."""
         ...
 
     async def aged(self, *, before: datetime, limit: int) -> list[Fact]:
@@ -358,6 +423,10 @@ class Threads(Protocol):
         """How many records `indexed` yields for all users."""
         ...
 
+    def every(self, user_id: str) -> AsyncIterator[Sequence[ThreadRecord]]:
+        """All of the user's records, in batches of at most 500, in ascending order of their threads' ids."""
+        ...
+
     async def delete(self, scope: Scope) -> int:
         """Delete the thread's record (or all of the user's) and say how many there were."""
         ...
@@ -414,12 +483,32 @@ class Documents(Protocol):
         ...
 
     @property
+    def library(self) -> Library:
+        """Documents with their passages, and what threads have attached."""
+        ...
+
+    @property
+    def counts(self) -> Counts:
+        """How much there is of all this."""
+        ...
+
+    @property
     def queue(self) -> ThreadQueue:
         """The queue of each thread."""
         ...
 
+    @property
+    def keys(self) -> Keys:
+        """Keys that callers show."""
+        ...
+
+    @property
+    def erasures(self) -> Erasures:
+        """Tombstones and receipts of what was erased."""
+        ...
+
     def users(self) -> AsyncIterator[Sequence[str]]:
-        """Every user who has a message, a fact or a thread record, the global one too: in batches, ascending."""
+        """Every user who has a message, fact, thread record or document, the global one too: in batches, ascending."""
         ...
 
     async def ping(self) -> None:

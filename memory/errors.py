@@ -10,7 +10,9 @@ RecollectError
 │   └── TooLarge            413   too_large
 ├── Unauthorized            401   unauthorized
 ├── Forbidden               403   forbidden
+├── RateLimited             429   rate_limited
 ├── NotFound                404   not_found
+│   └── UnknownModel              model_not_found
 ├── Conflict                409
 │   ├── TurnConflict              turn_conflict
 │   ├── ThreadBusy                thread_busy
@@ -21,10 +23,12 @@ RecollectError
 │   ├── FactConflict              fact_conflict
 │   └── Rebuilding                reindex_running
 ├── StoreUnavailable        503   store_unavailable
-│   └── IndexUnavailable          (costs the search, never the reply)
+│   ├── IndexUnavailable          (costs the search, never the reply)
+│   └── ErasurePending            (goes on by itself)
+├── IssuerUnavailable       503   issuer_unavailable
 ├── ModelUnavailable        502   model_unavailable
 │   └── ModelTimeout        504   model_timeout
-└── UnreadableAnswer              a model's answer that no rule could read; counts as an attempt
+└── UnreadableAnswer        502   a model's answer that no rule could read; counts as an attempt
 
 The class's docstring is its message unless one is given: a sentence that says what to do next, without user text.
 """
@@ -98,10 +102,26 @@ class Forbidden(RecollectError):
     code = "forbidden"
 
 
+class RateLimited(RecollectError):
+    """There are too many requests; wait for `Retry-After` seconds."""
+
+    code = "rate_limited"
+
+    def __init__(self, *, retry_after: int) -> None:
+        super().__init__()
+        self.retry_after = retry_after
+
+
 class NotFound(RecollectError):
     """There is no such thing, or it is another user's."""
 
     code = "not_found"
+
+
+class UnknownModel(NotFound):
+    """The provider lists no such model; GET /v1/models names those that there are."""
+
+    code = "model_not_found"
 
 
 class Conflict(RecollectError):
@@ -170,20 +190,46 @@ class IndexUnavailable(StoreUnavailable):
     """The vector index cannot be reached; replies go on without search until it is back."""
 
 
+class ErasurePending(StoreUnavailable):
+    """Not everything could be erased yet; it goes on by itself."""
+
+    def __init__(self, erasure_id: str, what: str) -> None:
+        super().__init__(
+            f"Not everything could be erased yet ({what} cannot be reached, or is not through); it goes on by itself: "
+            f"see /api/erasures/{erasure_id}, or send the request again."
+        )
+        self.erasure_id = erasure_id
+
+
+class IssuerUnavailable(RecollectError):
+    """The keys that tokens are checked with (JWT_JWKS_URL) cannot be fetched; send the request again later."""
+
+    code = "issuer_unavailable"
+
+
 class ModelUnavailable(RecollectError):
     """The model cannot be reached; the message is stored, so send it again with the same turn_id.
 
     `outage` is true for what passes by itself (no connection, 429, 5xx): background work waits for it as long as it
-    lasts. It is false for a refusal (400, 401, 404, …), which counts as an attempt.
+    lasts. It is false for a refusal (400, 401, 404, …), which counts as an attempt. `status` is the provider's own,
+    where it answered with one.
     """
 
     code = "model_unavailable"
 
-    def __init__(self, message: str | None = None, *, outage: bool = True, turn_id: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        outage: bool = True,
+        turn_id: str | None = None,
+        status: int | None = None,
+    ) -> None:
         super().__init__(
             message or "The model cannot be reached; send the request again with the same turn_id.", turn_id=turn_id
         )
         self.outage = outage
+        self.status = status
 
 
 class ModelTimeout(ModelUnavailable):

@@ -1,7 +1,7 @@
 """What the index must hold, as the documents say it, and where an index differs from that.
 
-Messages have a point once their index step is done; facts and thread records as their `indexed` flag follows. What the
-index has yet to follow is *pending*: its point is neither missing nor an orphan.
+Messages have a point once their index step is done; facts, thread records and passages as their `indexed` flag says.
+What the index has yet to follow is *pending*: its point is neither missing nor an orphan.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -10,10 +10,11 @@ from typing import Literal, NamedTuple
 
 from memory.documents import Documents
 from memory.fact import Fact
+from memory.library import Passage
 from memory.scope import Scope
 from memory.thread_record import ThreadRecord
 from memory.times import from_ms
-from memory.vector_index import Entry, PointStore, episode, fingerprint
+from memory.vector_index import Entry, Origin, PointStore, episode, fingerprint
 
 Pending = Literal["pending"]
 
@@ -44,6 +45,20 @@ def summary_entry(record: ThreadRecord) -> Entry:
     )
 
 
+def passage_entry(passage: Passage) -> Entry:
+    """The entry of a document's passage; where it stands in the document is not part of it, because that changes."""
+    return Entry(
+        id=passage.id,
+        user_id=passage.user_id,
+        thread_id=None,
+        turn_id=None,
+        kind="document",
+        content=passage.said,
+        created_at=passage.created_at,
+        origin=Origin(passage.document_id),
+    )
+
+
 async def expected(documents: Documents, *, user_id: str | None = None) -> AsyncIterator[list[Entry]]:
     """What the index must hold of one user, or of all, in batches of at most 500."""
     async for messages in documents.conversations.indexed_messages(user_id=user_id):
@@ -52,6 +67,8 @@ async def expected(documents: Documents, *, user_id: str | None = None) -> Async
         yield [fact_entry(fact) for fact in facts]
     async for records in documents.threads.indexed(user_id=user_id):
         yield [summary_entry(record) for record in records]
+    async for passages in documents.library.passages.indexed(user_id=user_id):
+        yield [passage_entry(passage) for passage in passages]
 
 
 async def count_expected(documents: Documents, *, user_id: str | None = None) -> int:
@@ -59,14 +76,12 @@ async def count_expected(documents: Documents, *, user_id: str | None = None) ->
     if user_id is not None:
         return sum([len(entries) async for entries in expected(documents, user_id=user_id)])
     messages = await documents.conversations.count_indexed_messages()
-    return messages + await documents.facts.count_indexed() + await documents.threads.count_indexed()
+    facts, records = await documents.facts.count_indexed(), await documents.threads.count_indexed()
+    return messages + facts + records + await documents.library.passages.count_indexed()
 
 
 async def called_for(documents: Documents, entry: Entry) -> Entry | Pending | None:
-    """What the documents say now of this entry's point: what it must be, "pending", or that there is to be none.
-
-    Passages of documents are not judged: they are "pending".
-    """
+    """What the documents say now of this entry's point: what it must be, "pending", or that there is to be none."""
     match entry.kind:
         case "episode":
             return await _episode(documents, entry)
@@ -78,7 +93,10 @@ async def called_for(documents: Documents, entry: Entry) -> Entry | Pending | No
         case "summary":
             return await _summary(documents, entry)
         case "document":
-            return "pending"
+            found = await documents.library.passages.passages(user_id=entry.user_id, passage_ids=[entry.id])
+            if not found:
+                return None
+            return passage_entry(found[0]) if found[0].indexed else "pending"
 
 
 async def _episode(documents: Documents, entry: Entry) -> Entry | Pending | None:

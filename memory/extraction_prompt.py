@@ -7,6 +7,7 @@ from typing import Any
 from memory.chat_model import ChatMessage
 from memory.extraction_schema import WantedKeys
 from memory.extractor import ExtractionRequest, Said
+from memory.vector_index import Entry
 
 FUNCTION = "record_decisions"
 MOST_REPLY_CHARACTERS = 2_000
@@ -14,6 +15,8 @@ MOST_REPLY_CHARACTERS = 2_000
 MOST_BROKEN_CHARACTERS = 2_000
 """So much of a broken answer is shown again for its repair."""
 _MOST_FACT_CHARACTERS = 300
+_MOST_PASSAGE_CHARACTERS = 1_000
+_BY_DOCUMENTS = "What a document says is known: add it only where the user says that it is so of themselves."
 
 _RULES = """\
 You keep the memory of one user. From the user's message alone, decide which lasting facts to add, update, delete or \
@@ -96,10 +99,12 @@ def extraction_messages(
         f"{number}: {_quoted({'key': fact.key, 'value': _cut(fact.value), 'statement': _cut(fact.statement)})}"
         for number, fact in enumerate(request.known, start=1)
     ]
+    known += [f"- {_quoted(_said_by(passage))}" for passage in request.passages]
     data = [
         f"Today: {request.now:%A, %Y-%m-%d}",
         "Known facts:" if known else "Known facts: none",
         *known,
+        *([_BY_DOCUMENTS] if request.passages else []),
         *_turns(request.turns),
     ]
     return [
@@ -123,6 +128,11 @@ def _turns(turns: Sequence[Said]) -> list[str]:
     for number, turn in enumerate(turns, start=1):
         lines += [f"User's message {number}: {_quoted(turn.message)}", _reply(f" {number}", turn)]
     return lines
+
+
+def _said_by(passage: Entry) -> dict[str, str]:
+    title = passage.origin.title if passage.origin is not None else ""
+    return {"document": title, "says": passage.content[:_MOST_PASSAGE_CHARACTERS]}
 
 
 def _reply(number: str, turn: Said) -> str:

@@ -8,6 +8,7 @@ from typing import Protocol
 from memory.chat_model import Usage
 from memory.decision import Proposal, Refused
 from memory.fact import Fact
+from memory.vector_index import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,13 @@ class Said:
 class ExtractionRequest:
     """What an extractor sees: the turns to learn from (one, or several of a thread, oldest first) and what is known.
 
-    `known` is shown under the numbers 1, 2, 3, …
+    `known` is shown under the numbers 1, 2, 3, …, `passages` (of documents) without one: nothing can change them.
     """
 
     turns: Sequence[Said]
     known: Sequence[Fact]
     now: datetime
+    passages: Sequence[Entry] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from memory.decision import Decision, FactScope
 from memory.scope import GLOBAL_USER
 from memory.times import iso
 
-FactSource = Literal["turn", "manual", "tool", "import"]
+FactSource = Literal["turn", "manual", "tool", "import", "text"]
 FactStatus = Literal["active", "proposed", "rejected", "undone", "forgotten"]
 EndedBy = Literal["turn", "person", "review", "undo"]
 KEY_PATTERN = r"[a-z][a-z0-9_]{0,63}"
@@ -44,9 +44,9 @@ class Fact:
 
     `key` is snake_case, or None for free text; `importance` is in [0, 1]; times are UTC. It holds from `valid_from`
     until just before `valid_to` (None: without end), in this version or an earlier one. `replaces` is the id of the
-    fact that this one superseded. `turn_id` names the turn that taught it (source "turn" or "tool"), `thread_id` the
-    thread of that turn; for `scope` "thread" it is also where the fact lives and dies. A global fact's user is
-    `GLOBAL_USER`.
+    fact that this one superseded. `turn_id` names the turn that taught it (source "turn" or "tool"; a "text" is no
+    turn), `thread_id` the thread of that turn; for `scope` "thread" it is also where the fact lives and dies. A global
+    fact's user is `GLOBAL_USER`.
 
     `status` "active" is what is known; "proposed" waits for a person ("proposes" says what approval does), who made it
     "rejected"; "undone" was taken back with its turn; "forgotten" is a tombstone without text. `ended` says what

@@ -3,10 +3,12 @@
 Each verb is scoped to a user; global facts are those of `GLOBAL_USER`. What a person wrote or pinned no model changes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
+from uuid import uuid4
 
 from memory.documents import Documents, FactFilter
 from memory.errors import FactConflict, NotFound
@@ -15,6 +17,7 @@ from memory.fact_edit import FactEdit, check_key, edited, home_of, written
 from memory.fact_history import in_force_at, tombstone, versions
 from memory.fact_rivals import home_scope, living_under, rivals_of, superseded
 from memory.fact_writes import revise
+from memory.fences import Fences
 from memory.forgetting import Forgetting, family_of
 from memory.owed_points import OwedPoints
 from memory.recall import MOST_FACTS
@@ -58,6 +61,7 @@ class FactBook:
         InvalidRequest: from any call; names each field that is wrong.
         NotFound: there is no such fact, or it is another user's.
         FactConflict: it is not in a state for this, or other writes kept coming in between.
+        UserErased: from calls that make a fact, while its user is being erased.
         StoreUnavailable: from any call; what was begun is completed by the same call again.
     """
 
@@ -67,6 +71,7 @@ class FactBook:
     clock: Clock
     wait_seconds: float = 30.0
     bounds: Keeper | None = None
+    fences: Fences | None = None
 
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> FactPage:
         """Facts that the filter shows, oldest first, from behind the one with id `after`.
@@ -119,6 +124,42 @@ class FactBook:
                 await self._settle(fact)
                 return fact
         raise FactConflict
+
+    async def notes(self, user_id: str, *, tag: str | None = None, limit: int, after: str | None = None) -> list[Fact]:
+        """The user's own facts without a key that hold now, newest first, from behind the one with id `after`."""
+        return await self.documents.facts.notes(user_id, at=self.clock(), tag=tag, limit=limit, after=after)
+
+    async def note(self, user_id: str, fact_id: str) -> Fact:
+        """One fact without a key, whatever has become of it.
+
+        Raises:
+            NotFound: also where it has a key, or was forgotten.
+        """
+        fact = await self.documents.facts.fact(user_id=user_id, fact_id=fact_id)
+        if fact is None or fact.key is not None or fact.status == "forgotten":
+            raise _no_such_note()
+        return fact
+
+    async def forget_note(self, user_id: str, fact_id: str) -> None:
+        """Forget a fact without a key; see `forget`, whose failures leave what the same call completes.
+
+        Raises:
+            NotFound: there is none, or it is forgotten already.
+        """
+        fact = await self.documents.facts.fact(user_id=user_id, fact_id=fact_id)
+        if fact is None or fact.key is not None:
+            raise _no_such_note()
+        await self.forget(user_id, fact_id)
+        if fact.status == "forgotten":
+            raise _no_such_note()
+
+    async def write_note(self, user_id: str, edit: FactEdit) -> Fact:
+        """Write a new fact without a key; `statement` is its text. No model changes it."""
+        fact = replace(written(user_id, None, edit, now=self.clock()), id=str(uuid4()))
+        async with self._writing(fact):
+            await self.documents.facts.insert(fact)
+        await self._settle(fact)
+        return fact
 
     async def patch(self, user_id: str, fact_id: str, edit: FactEdit) -> Fact:
         """Change the fields that the edit gives. New texts make it a fact that a person wrote; pinning alone does not.
@@ -186,8 +227,19 @@ class FactBook:
             free = next((one for one in ids if one not in taken), None)
             if free is not None:
                 fact = replace(blank, id=free)
-                return fact if await facts.insert(fact) else None
+                async with self._writing(fact):
+                    return fact if await facts.insert(fact) else None
         raise FactConflict
+
+    @asynccontextmanager
+    async def _writing(self, fact: Fact) -> AsyncGenerator[None]:
+        """Insert a new fact: where an erasure comes in between, nothing of it is left."""
+        if self.fences is None:
+            yield
+            return
+        async with self.fences.writing(fact.user_id, fact.home) as writing:
+            writing.take_back(lambda: self.documents.facts.remove(user_id=fact.user_id, fact_ids=[fact.id]))
+            yield
 
     async def _store(self, fact: Fact, changed: Fact | None) -> Fact | None:
         """The fact as it is stored then; None where it was changed at the same time."""
@@ -206,6 +258,10 @@ class FactBook:
     async def _check_free(self, fact: Fact, now: datetime) -> None:
         if fact.is_living(now) and await rivals_of(self.documents.facts, fact, at=now):
             raise FactConflict("Another fact lives under this key there; change that one, or forget it first.")
+
+
+def _no_such_note() -> NotFound:
+    return NotFound("There is no such memory of this user.")
 
 
 def _is_meant(fact: Fact, start: datetime, now: datetime) -> bool:

@@ -67,14 +67,15 @@ def home_of(user_id: str, edit: FactEdit, known: Fact | None = None) -> tuple[Fa
     return scope, Scope(user_id, check_id("thread_id", thread_id))
 
 
-def written(user_id: str, key: str, edit: FactEdit, *, now: datetime) -> Fact:
-    """A new fact that a person wrote under a key, without an id yet.
+def written(user_id: str, key: str | None, edit: FactEdit, *, now: datetime) -> Fact:
+    """A new fact that a person wrote under a key, or as free text without one, without an id yet.
 
     Raises:
         InvalidRequest: names each field that is missing or wrong.
     """
-    if "value" not in edit:
-        raise _invalid([*_problems(edit), Problem("value", "is missing")])
+    text = "value" if key is not None else "statement"
+    if edit.get(text) is None:
+        raise _invalid([*_problems(edit), Problem(text, "is missing")])
     scope, home = home_of(user_id, edit)
     blank = Fact(
         id="",

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from memory.candidate import Candidate
@@ -20,6 +20,7 @@ from memory.ranking import RELEVANT, Scored, blend, is_relevant, mmr, rank, rece
 from memory.recall_options import RecallOptions
 from memory.reranker import Reranker
 from memory.scope import Scope
+from memory.shelf import NOTHING, Reach
 from memory.sieve import Sieve
 from memory.standing import standing
 from memory.surroundings import neighbours_of, sessions_of
@@ -47,7 +48,8 @@ class Request:
     """What is to be found. `scope` is where; `shown` are turns that the caller has in view already.
 
     With `thread_id` a turn of that thread asks: its own summary and the keyed and pinned facts are given to it in any
-    case, so they are no hits, and the user's own facts count as well as the thread's.
+    case, so they are no hits, and the user's own facts count as well as the thread's. `reach` says which documents are
+    looked into, `given` which of them the caller has in view.
     """
 
     scope: Scope
@@ -55,6 +57,8 @@ class Request:
     options: RecallOptions
     shown: Sequence[str] = ()
     thread_id: str | None = None
+    reach: Reach = NOTHING
+    given: frozenset[str] = frozenset()
 
     @property
     def fact_homes(self) -> frozenset[str | None] | None:
@@ -89,8 +93,8 @@ class Finding:
             return await self._within(request, named.period, now)
         names = await self.documents.timeline.names(request.scope.user_id, limit=MOST_NAMES)
         query = prepare(request.text, names=names, period=named.period if named is not None else None)
-        candidates = await gather(self.index, await self._sought(request, query, now))
-        candidates = [one for one in candidates if not _is_own_summary(one, request)]
+        candidates = await self._gathered(request, await self._sought(request, query, now))
+        candidates = [one for one in candidates if not _is_in_view(one, request)]
         stood = await standing(
             self.documents,
             request.scope.user_id,
@@ -107,6 +111,18 @@ class Finding:
         if not hits and options.fallback_recent:
             hits = await self._recent(request, sieve, now)
         return Recalled(hits, sieve.trace)
+
+    async def _gathered(self, request: Request, sought: Sought) -> list[Candidate]:
+        """The candidates of the user's own memory, and of the documents that the search reaches."""
+        kinds = tuple(kind for kind in sought.kinds if kind != "document")
+        places = [replace(sought, kinds=kinds)] if kinds else []
+        if "document" in sought.kinds:
+            reached = request.reach.documents.items()
+            places += [sought.passages(owner, ids) for owner, ids in reached if ids is None or ids]
+        if len(places) == 1:
+            return await gather(self.index, places[0])
+        found = await asyncio.gather(*(gather(self.index, place) for place in places))
+        return [one for candidates in found for one in candidates]
 
     async def _sought(self, request: Request, query: PreparedQuery, now: datetime) -> Sought:
         options, fact_ids = request.options, None
@@ -233,8 +249,11 @@ def _fitting(packed: Packed, budget: int, sieve: Sieve) -> Sequence[Hit]:
     return packed.hits
 
 
-def _is_own_summary(candidate: Candidate, request: Request) -> bool:
+def _is_in_view(candidate: Candidate, request: Request) -> bool:
+    """Whether it is of a document that is given whole, or the summary of the thread that asks."""
     entry = candidate.entry
+    if entry.origin is not None:
+        return entry.origin.id in request.given
     return entry.kind == "summary" and request.thread_id is not None and entry.thread_id == request.thread_id
 
 

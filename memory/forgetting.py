@@ -78,11 +78,12 @@ class Traces:
         )
 
     def _without_update(self, update: Update) -> Update:
-        undo = update.undo
+        undo, earlier = update.undo, update.earlier
         return replace(
             update,
             changes=self._without_changes(update.changes),
-            writes=tuple(_blank_write(one) if one.inserts in self.ids else one for one in update.writes),
+            writes=self._without_writes(update.writes),
+            earlier=None if earlier is None else replace(earlier, writes=self._without_writes(earlier.writes)),
             refused=tuple(_blank_refused(one) if self._is_refused(one) else one for one in update.refused),
             proposals=tuple(one for one in update.proposals if not self._is_proposed(one)),
             undo=None
@@ -93,6 +94,9 @@ class Traces:
                 left=tuple(replace(one, key=None) if one.fact_id in self.ids else one for one in undo.left),
             ),
         )
+
+    def _without_writes(self, writes: Sequence[PlannedWrite]) -> tuple[PlannedWrite, ...]:
+        return tuple(_blank_write(one) if one.inserts in self.ids else one for one in writes)
 
     def _without_changes(self, changes: Sequence[Change]) -> tuple[Change, ...]:
         return tuple(_blank_change(one) if one.fact_id in self.ids else one for one in changes)

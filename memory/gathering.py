@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory.candidate import Candidate
 from memory.dates import Period
@@ -30,8 +30,8 @@ class Sought:
 
     Facts are looked for among all of the user's, because each leads to the message that taught it; as candidates of
     their own count those that live in one of `fact_homes` (a thread, or None for the user's; None: all); `fact_ids`:
-    no others. `period`: more candidates from within it, or with `only_period` no others. Without `has_context` the
-    index holds no context vectors.
+    no others; `documents`: passages of these alone. `period`: more candidates from within it, or with `only_period` no
+    others. Without `has_context` the index holds no context vectors.
     """
 
     scope: Scope
@@ -41,6 +41,7 @@ class Sought:
     exclude_turns: Sequence[str] = ()
     fact_homes: frozenset[str | None] | None = None
     fact_ids: Sequence[str] | None = None
+    documents: Sequence[str] | None = None
     period: Period | None = None
     only_period: bool = False
     has_context: bool = True
@@ -56,6 +57,19 @@ class Sought:
         if self.period is not None and not self.only_period:
             asked.append(self._query("dense", kinds, self.period))
         return asked
+
+    def passages(self, owner: str, documents: Sequence[str] | None) -> "Sought":
+        """The same looked for in an owner's documents alone: in these, or in all."""
+        return replace(
+            self,
+            scope=Scope(owner),
+            kinds=("document",),
+            exclude_turns=(),
+            fact_ids=None,
+            documents=documents,
+            period=self.period if self.only_period else None,
+            has_context=False,
+        )
 
     def facts(self) -> Query:
         """The facts that are nearest, of whichever thread."""
@@ -99,7 +113,16 @@ class Sought:
 
     def _query(self, channel: Channel, kinds: tuple[Kind, ...], period: Period | None) -> Query:
         vector, without = self.bm25 if channel == "bm25" else self.dense, self.exclude_turns
-        return Query(self.scope, vector, CHANNEL_LIMIT, kinds, exclude_turns=without, channel=channel, period=period)
+        return Query(
+            self.scope,
+            vector,
+            CHANNEL_LIMIT,
+            kinds,
+            exclude_turns=without,
+            channel=channel,
+            period=period,
+            documents=self.documents,
+        )
 
 
 async def gather(index: VectorIndex, sought: Sought) -> list[Candidate]:
@@ -110,7 +133,10 @@ async def gather(index: VectorIndex, sought: Sought) -> list[Candidate]:
     Raises:
         IndexUnavailable: nothing was found out.
     """
-    lists, facts = await asyncio.gather(index.rank(sought.listing()), index.search(sought.facts()))
+    if sought.kinds == ("document",):  # no passage leads to a message, and no fact to a passage
+        lists, facts = await index.rank(sought.listing()), list[Match]()
+    else:
+        lists, facts = await asyncio.gather(index.rank(sought.listing()), index.search(sought.facts()))
     leads = _leads(facts) if "episode" in sought.kinds else {}
     own = [match.entry.id for match in facts if sought.holds(match.entry)]
     ids = list(dict.fromkeys([*_promising([*lists, leads]), *own]))

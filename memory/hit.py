@@ -1,7 +1,7 @@
 """What a recall gives: its hits, and the trace that explains them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ of a hit, or because the query asks for a time and nothing else. `gone`: the doc
 class Hit:
     """One recalled memory. `similarity` is the raw cosine, `recency` in [0, 1], `score` what ordered it.
 
-    `excerpt`: the content is the best passages of a longer text.
+    `excerpt`: the content is the best passages of a longer text. `whole`: a document that is given whole, unranked.
     """
 
     entry: Entry
@@ -28,6 +28,7 @@ class Hit:
     similarity: float
     recency: float
     excerpt: bool = False
+    whole: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The HIT of the HTTP contract."""
@@ -46,7 +47,9 @@ class Hit:
             "turn_id": entry.turn_id,
             "message_id": entry.message_id,
         }
-        return {**shown, "excerpt": True} if self.excerpt else shown
+        if entry.origin is not None:
+            shown["document"] = asdict(entry.origin)
+        return shown | {name: True for name in ("excerpt", "whole") if getattr(self, name)}
 
 
 @dataclass(frozen=True, slots=True)

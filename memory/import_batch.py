@@ -15,6 +15,7 @@ from uuid import uuid4
 from memory.documents import Documents
 from memory.embedder import Embedder
 from memory.errors import RecollectError, is_outage
+from memory.fences import Writing
 from memory.import_line import ImportMessage
 from memory.import_pairs import Numbered, Pair
 from memory.indexing import PRECEDING, make_points
@@ -66,7 +67,7 @@ class TurnImport:
     _owner: str = field(init=False, default_factory=lambda: f"import-{uuid4().hex}")
     _is_down: bool = field(init=False, default=False)
 
-    async def store(self, user_id: str, pairs: Sequence[Pair]) -> Stored:
+    async def store(self, user_id: str, pairs: Sequence[Pair], writing: Writing) -> Stored:
         """Store what is new of these (at most 128) pairs of a user.
 
         Raises:
@@ -75,12 +76,20 @@ class TurnImport:
         outcome = Stored()
         pairs = await self._new(user_id, pairs, outcome)
         if pairs:
-            async with self._claimed(user_id):
-                await self._store(user_id, pairs, outcome)
+            async with self.claimed(user_id):
+                await self._store(user_id, pairs, outcome, writing)
         return outcome
 
-    async def _store(self, user_id: str, pairs: Sequence[Pair], outcome: Stored) -> None:
+    def take_back(self, turns: Sequence[Turn], writing: Writing) -> None:
+        """These turns, about to be stored, go again where their user is erased meanwhile."""
+        user_id, turn_ids = turns[0].message.user_id, [turn.message.turn_id for turn in turns]
+        ids = [message.id for turn in turns for message in turn.messages]
+        writing.take_back(lambda: self.index.remove(user_id=user_id, ids=ids))
+        writing.take_back(lambda: self.documents.conversations.remove(user_id=user_id, turn_ids=turn_ids))
+
+    async def _store(self, user_id: str, pairs: Sequence[Pair], outcome: Stored, writing: Writing) -> None:
         turns = [_turn(pair, learn=self.learn) for pair in pairs]
+        self.take_back(turns, writing)
         await self.documents.imports.insert(turns)
         stored = await self._stored(user_id, pairs)
         for line in (line for pair in pairs for line in pair.lines):
@@ -88,14 +97,14 @@ class TurnImport:
                 outcome.imported += 1
             else:
                 outcome.failed.append(FailedLine(line.number, DELETED))
-        is_indexed = await self._index(list(stored.values()))
+        is_indexed = await self.index_messages(list(stored.values()))
         if is_indexed:
             await self._settle(user_id, turns, stored)
         if self.learn or not is_indexed:
             self.owing.add(user_id)
 
     @asynccontextmanager
-    async def _claimed(self, user_id: str) -> AsyncGenerator[None]:
+    async def claimed(self, user_id: str) -> AsyncGenerator[None]:
         """Keep the updater from making the same points meanwhile; where it is at work already, both do."""
         updates = self.documents.updates
         claim = await updates.claim(user_id, owner=self._owner, lease=LEASE, now=self.clock())
@@ -129,7 +138,7 @@ class TurnImport:
         ids = {line.message.imported_id for pair in pairs for line in pair.lines}
         return await self.documents.imports.known(user_id, sorted(ids))
 
-    async def _index(self, messages: Sequence[Message]) -> bool:
+    async def index_messages(self, messages: Sequence[Message]) -> bool:
         """Make the points; False where that must wait. After an outage this import leaves all points to the updater."""
         if self._is_down:
             return False

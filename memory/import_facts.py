@@ -17,8 +17,8 @@ from memory.scope import Scope
 from memory.turn import derived_id
 
 MOST_SUMMARY_CHARACTERS = 40_000
-_FACT_FIELDS = frozenset({"kind", "user_id", "key", "value", "timestamp"})
-_SUMMARY_FIELDS = frozenset({"kind", "user_id", "thread_id", "content"})
+_FACT_FIELDS = frozenset({"user_id", "key", "value", "timestamp"})
+_SUMMARY_FIELDS = frozenset({"user_id", "thread_id", "content"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class ImportSummary:
     content: str
 
 
-def read_extra(said: Mapping[str, Any]) -> ImportFact | ImportSummary:
-    """The fact or the summary that these fields, `kind` among them, make.
+def read_extra(said: Mapping[str, Any], kind: str) -> ImportFact | ImportSummary:
+    """The fact or the summary that these fields make.
 
     Raises:
         BadLine: a field is missing, unknown, of a wrong type, or none that can be stored.
     """
-    if said["kind"] == "fact":
+    if kind == "fact":
         check_fields(said, known=_FACT_FIELDS, needed=("user_id", "value"))
         key = said.get("key")
         if key is not None and not (isinstance(key, str) and is_key(key)):
@@ -65,11 +65,9 @@ def read_extra(said: Mapping[str, Any]) -> ImportFact | ImportSummary:
             read_text(said, "value", most=most),
             None if time is None else read_time(time),
         )
-    if said["kind"] == "summary":
-        check_fields(said, known=_SUMMARY_FIELDS, needed=("user_id", "thread_id", "content"))
-        scope = Scope(read_id(said, "user_id"), read_id(said, "thread_id"))
-        return ImportSummary(scope, read_text(said, "content", most=MOST_SUMMARY_CHARACTERS))
-    raise BadLine('kind must be "fact" or "summary"; a message has none.')
+    check_fields(said, known=_SUMMARY_FIELDS, needed=("user_id", "thread_id", "content"))
+    scope = Scope(read_id(said, "user_id"), read_id(said, "thread_id"))
+    return ImportSummary(scope, read_text(said, "content", most=MOST_SUMMARY_CHARACTERS))
 
 
 async def take_fact(documents: Documents, given: ImportFact, *, now: datetime) -> bool:

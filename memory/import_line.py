@@ -14,7 +14,7 @@ from memory.text import MOST_MESSAGE_CHARACTERS, text_problem
 from memory.times import from_ms, to_ms
 from memory.turn import Role, derived_id
 
-MOST_LINE_BYTES = 1_000_000
+MOST_LINE_BYTES = 4_000_000
 MOST_ID_CHARACTERS = 128
 MOST_METADATA_DEPTH = 20
 _FIELDS = frozenset({"user_id", "thread_id", "role", "name", "content", "timestamp", "message_id", "metadata"})
@@ -195,14 +195,14 @@ def _metadata(value: object) -> Mapping[str, Any]:
         return {}
     if not isinstance(value, dict):
         raise BadLine("metadata must be an object.")
-    problem = _json_problem(cast("object", value), MOST_METADATA_DEPTH)
+    problem = json_problem(cast("object", value), MOST_METADATA_DEPTH)
     if problem is not None:
         raise BadLine(f"metadata {problem}.")
     return cast("dict[str, Any]", value)
 
 
-def _json_problem(value: object, levels: int) -> str | None:
-    """Why no store can hold the JSON, if so."""
+def json_problem(value: object, levels: int) -> str | None:
+    """Why no store can hold the JSON, if so: a text, a number, or more than so many levels."""
     if isinstance(value, str):
         return text_problem(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -210,13 +210,13 @@ def _json_problem(value: object, levels: int) -> str | None:
     if not isinstance(value, dict | list):
         return None
     if levels == 0:
-        return f"must not be nested deeper than {MOST_METADATA_DEPTH} levels"
+        return "must not be nested deeper than is taken"
     if isinstance(value, dict):
         inner = cast("dict[str, object]", value)
         parts: list[object] = [*inner.keys(), *inner.values()]
     else:
         parts = cast("list[object]", value)
-    return next((problem for part in parts if (problem := _json_problem(part, levels - 1)) is not None), None)
+    return next((problem for part in parts if (problem := json_problem(part, levels - 1)) is not None), None)
 
 
 def _shown(name: str) -> str:

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from memory.errors import InvalidRequest
 from memory.import_source import SourceLine
+from memory.importers.archive import archive_lines, is_archive
 from memory.importers.files import json_lines, of_files
 from memory.importers.markdown import entry_files, read_entry
 from memory.importers.sessions import PATTERN, read_session, session_files
 from memory.mem_config import MemoryConfig
 
 _COUNT_BYTES = 1 << 20
+_MAGIC_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,9 @@ def _path(path: Path, config: MemoryConfig, user_id: str | None) -> Source:
         if path.is_dir():
             return _folder(path, user_id)
         with path.open("rb") as file:
+            if is_archive(file.read(_MAGIC_BYTES)):
+                return Source(archive_lines(path, most_bytes=config.max_unpacked_mb * 1_000_000))
+            file.seek(0)
             pieces = iter(lambda: file.read(_COUNT_BYTES), b"")
             total = sum(piece.count(b"\n") for piece in pieces)
     except OSError as error:

@@ -101,7 +101,9 @@ class IndexStep:
     timeline: Timeline
 
     async def run(self, turn: Turn, update: Update, save: Save) -> Update:
-        """Embed and index; see `StepWork.run`."""
+        """Embed and index; see `StepWork.run`. Of a turn that was answered anew the old answer goes before that."""
+        if update.anew and turn.reply is not None:
+            await self.index.remove(user_id=turn.message.user_id, ids=[turn.reply.id])
         await self.add(turn.messages)
         return update
 

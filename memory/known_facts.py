@@ -53,7 +53,7 @@ class Nomination:
 
     async def _near(self, turns: Sequence[Said], living: Sequence[Fact], scope: Scope) -> set[str]:
         """The ids of every fact that is alike enough, and of the nearest ones."""
-        texts = _texts(turns)
+        texts = texts_of(turns)
         if not texts:
             return set()
         scopes = [Scope(scope.user_id)]
@@ -79,7 +79,7 @@ class Nomination:
             limit *= 2
 
 
-def _texts(turns: Sequence[Said]) -> list[str]:
+def texts_of(turns: Sequence[Said]) -> list[str]:
     """The messages, then their sentences, each once."""
     messages = [turn.message for turn in turns]
     pieces = [piece for message in messages for piece in sentences(message)]

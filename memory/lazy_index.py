@@ -66,13 +66,21 @@ class LazyIndex:
         """See VectorIndex."""
         return await (await self._open()).entries(ids)
 
-    async def ids(self, *, after: str | None = None, limit: int = 500) -> list[str]:
+    async def ids(self, *, after: str | None = None, limit: int = 500, scope: Scope | None = None) -> list[str]:
         """See VectorIndex."""
-        return await (await self._open()).ids(after=after, limit=limit)
+        return await (await self._open()).ids(after=after, limit=limit, scope=scope)
 
-    async def count(self, *, user_id: str | None = None) -> int:
+    async def users(self) -> list[str]:
         """See VectorIndex."""
-        return await (await self._open()).count(user_id=user_id)
+        return await (await self._open()).users()
+
+    async def threads(self, user_id: str) -> list[str]:
+        """See VectorIndex."""
+        return await (await self._open()).threads(user_id)
+
+    async def count(self, *, user_id: str | None = None, thread_id: str | None = None) -> int:
+        """See VectorIndex."""
+        return await (await self._open()).count(user_id=user_id, thread_id=thread_id)
 
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
         """See VectorIndex."""
@@ -91,6 +99,18 @@ class LazyIndex:
     async def other_collections(self) -> list[str]:
         """See VectorIndex."""
         return await (await self._open()).other_collections()
+
+    async def erase(self, scope: Scope) -> int:
+        """See VectorIndex."""
+        return await (await self._open()).erase(scope)
+
+    async def remaining(self, scope: Scope) -> int:
+        """See VectorIndex."""
+        return await (await self._open()).remaining(scope)
+
+    async def rewrite(self) -> None:
+        """See VectorIndex."""
+        await (await self._open()).rewrite()
 
     async def ping(self) -> None:
         """See VectorIndex."""

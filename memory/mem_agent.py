@@ -212,6 +212,20 @@ class MemoryAgent:
         act = memory.turns.rehearse if dry_run else memory.turns.learn
         return await act(self._scope.user_id, turn_id, model=model)
 
+    async def add_text(self, text: str, *, scope: Literal["thread", "user"] = "user") -> dict[str, Any]:
+        """Learn from the user's own words at once, without a turn: `model`, `changes` and `refused`.
+
+        With `scope="thread"` also what is this thread's alone.
+
+        Raises:
+            InvalidRequest: the text has not 1-32,000 characters, or no store can hold it.
+            UpdatePending: the user's turns are still being learned from.
+            UnreadableAnswer: nothing was learned.
+        """
+        memory = await self._open()
+        where = self._scope if scope == "thread" else Scope(self._scope.user_id)
+        return (await memory.texts.learn(where, text)).as_json()
+
     async def _open(self) -> Memory:
         async with self._opening:
             if self._memory is None:

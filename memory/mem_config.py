@@ -65,6 +65,11 @@ class MemoryConfig:
     max_facts_per_user: int = 0
     max_episodes_per_user: int = 0
 
+    # How large a document may be.
+    max_document_pages: int = 500
+    max_document_characters: int = 5_000_000
+    max_unpacked_mb: int = 100
+
     # How it waits.
     memory_wait_seconds: float = 30.0
     thread_wait_seconds: float = 30.0

@@ -117,5 +117,10 @@ class MockMemoryAgent:
         self._log("learn")
         return {}
 
+    async def add_text(self, text: str, *, scope: Literal["thread", "user"] = "user") -> dict[str, Any]:
+        """Nothing is learned."""
+        self._log("add_text")
+        return {}
+
     def _log(self, call: str) -> None:
         logger.info("mock memory call", extra={"action": "mock_memory", "call": call})

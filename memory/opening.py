@@ -1,45 +1,48 @@
 """The composition root of the memory: chooses the backends that a configuration names, opens them and closes them."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from memory.batching import Batching
 from memory.bounds import Bounds
-from memory.documents import Documents
-from memory.embedder import Embedder
+from memory.data_holders import data_holders
+from memory.document_book import DocumentBook
+from memory.document_indexing import DocumentIndexing
+from memory.erasing import Erasing
 from memory.errors import ConfigurationError, RecollectError
-from memory.extraction_schema import WantedKeys
-from memory.extractor import Extractor
 from memory.fact_book import FactBook
 from memory.finding import Finding
+from memory.following import Following
 from memory.indexing import IndexStep, repair
+from memory.key_ring import KeyRing
 from memory.known_facts import Nomination
-from memory.lazy_index import LazyIndex
+from memory.known_passages import KnownPassages
 from memory.learning import FactsStep
 from memory.mem_config import MemoryConfig
 from memory.memory import Memory
+from memory.observed import ObservedChat, ObservedStep
+from memory.observing import UNOBSERVED, Observer
+from memory.opening_models import LearningModels, open_models
+from memory.opening_stores import Stores, enter_stores, take_data_dir, terminal_history
 from memory.owed_points import OwedPoints
-from memory.providers.catalog import open_chat_model, open_embedder, open_extraction_chats, open_reranker
-from memory.providers.endpoint import endpoint
+from memory.providers.catalog import (
+    open_chat_model,
+    open_reranker,
+)
 from memory.providers.probe import check_models
-from memory.query_cache import CachedEmbedder
 from memory.recall import Recall
 from memory.reconciliation import Review
+from memory.shelf import Shelf
 from memory.summaries import SummaryStep
-from memory.summarizer import Summarizer
+from memory.text_learning import TextLearning
 from memory.thread_book import ThreadBook
 from memory.times import Clock, utc_now
 from memory.turn_book import TurnBook
+from memory.update import StepName
 from memory.updater import Updater
-from memory.vector_index import VectorIndex
-
-if TYPE_CHECKING:
-    from memory.stores.data_dir import Owner
+from memory.user_work import StepWork
 
 logger = logging.getLogger(__name__)
 
@@ -48,67 +51,52 @@ REPAIR_HEAD_START_SECONDS = 1.0
 REPAIR_RETRY_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Stores:
-    """Open stores with nothing at work in them: for commands that look at them, or rebuild the index."""
-
-    config: MemoryConfig
-    documents: Documents
-    index: LazyIndex
-    embedder: Embedder
-    clock: Clock
-
-
-@asynccontextmanager
-async def open_stores(
-    config: MemoryConfig, *, url: str | None = None, clock: Clock = utc_now
-) -> AsyncGenerator[Stores]:
-    """Open documents, index and embedder alone: no updates are worked off, nothing is repaired.
-
-    `url` is where this process serves, for the lock file of DATA_DIR.
-
-    Raises:
-        ConfigurationError: a setting is wrong, or DATA_DIR has another owner. A server that is down is no error.
-    """
-    async with AsyncExitStack() as stack:
-        await _take_data_dir(stack, config, url)
-        yield await _enter_stores(stack, config, clock)
-
-
 @asynccontextmanager
 async def open_memory(
-    config: MemoryConfig, *, url: str | None = None, clock: Clock = utc_now
+    config: MemoryConfig,
+    *,
+    url: str | None = None,
+    token: str | None = None,
+    clock: Clock = utc_now,
+    observer: Observer = UNOBSERVED,
 ) -> AsyncGenerator[Memory]:
     """Open everything that `config` names; at the end drain the updates and close it all.
 
-    `url` is where this process serves, for the lock file of DATA_DIR.
+    `url` is where this process serves, and `token` what it takes from this machine's administrator, for the lock file
+    of DATA_DIR. `observer` hears of the work.
 
     Raises:
         ConfigurationError: a setting is wrong, DATA_DIR has another owner, or the provider refuses key or model. A
             provider, MongoDB or Qdrant that cannot be reached is no error.
     """
     async with AsyncExitStack() as stack:
-        await _take_data_dir(stack, config, url)
+        await take_data_dir(stack, config, url, token)
         await check_models(config)
-        chat = await stack.enter_async_context(open_chat_model(config))
-        models = await _open_models(stack, config)
+        chat = ObservedChat(await stack.enter_async_context(open_chat_model(config)), observer)
+        models = await open_models(stack, config, observer)
         reranker = await stack.enter_async_context(open_reranker(config))
-        stores = await _enter_stores(stack, config, clock)
+        stores = await enter_stores(stack, config, clock, observer)
         documents, index, embedder = stores.documents, stores.index, stores.embedder
         points = OwedPoints(documents, index, embedder, sweep_seconds=config.sweep_seconds)
         bounds = Bounds(documents, index, config, clock)
-        facts_step = _facts_step(stores, models, points, bounds)
+        shelf = Shelf(documents.library, clock)
+        facts_step = _facts_step(stores, models, points, bounds, shelf)
+        stores.fences.listeners.append(facts_step.forget)
+        steps: dict[StepName, StepWork] = {
+            "facts": facts_step,
+            "index": IndexStep(index, embedder, documents.timeline),
+            "summary": SummaryStep(documents, models.summarizer, config, clock, points),
+        }
         updater = Updater(
             documents,
-            {
-                "facts": facts_step,
-                "index": IndexStep(index, embedder, documents.timeline),
-                "summary": SummaryStep(documents, models.summarizer, config, clock, points),
-            },
+            {name: ObservedStep(name, step, observer) for name, step in steps.items()},
             clock=clock,
             concurrency=config.update_concurrency,
             sweep_seconds=config.sweep_seconds,
         )
+        keys = KeyRing(documents.keys, clock)
+        erasing = _erasing(stores, keys)
+        await erasing.prepare()
         updater.start()
         stack.push_async_callback(updater.drain, config.shutdown_seconds)
         repairing = asyncio.create_task(_keep_repairing(stores), name="index-repair")
@@ -116,8 +104,12 @@ async def open_memory(
         await asyncio.wait({repairing}, timeout=REPAIR_HEAD_START_SECONDS)
         if repairing.done():
             repairing.result()
-        threads = ThreadBook(documents, index, points, updater, models.summarizer, config, clock)
-        for keeper in (points, bounds, threads):
+        threads = ThreadBook(documents, index, points, updater, erasing, models.summarizer, config, clock)
+        indexing = DocumentIndexing(
+            documents, index, embedder, stores.fences, clock, sweep_seconds=config.sweep_seconds
+        )
+        following = [_following(stores)] if documents.erasures.is_shared else []
+        for keeper in (points, bounds, threads, indexing, erasing, *following):
             keeper.start()
             stack.push_async_callback(keeper.close)
         yield Memory(
@@ -127,129 +119,81 @@ async def open_memory(
             embedder=embedder,
             chat=chat,
             extraction_model=models.name,
-            recall=Recall(documents, Finding(documents, index, embedder, config, reranker), config, clock),
+            recall=Recall(documents, Finding(documents, index, embedder, config, reranker), config, clock, shelf),
             updater=updater,
-            facts=FactBook(documents, points, updater, clock, config.memory_wait_seconds, bounds),
+            facts=FactBook(documents, points, updater, clock, config.memory_wait_seconds, bounds, stores.fences),
             turns=TurnBook(documents, points, updater, facts_step, clock, config.memory_wait_seconds),
             threads=threads,
+            library=_document_book(stores, indexing, shelf),
+            texts=TextLearning(
+                documents, facts_step, points, updater, bounds, stores.fences, clock, config.memory_wait_seconds
+            ),
             points=points,
             bounds=bounds,
+            keys=keys,
+            fences=stores.fences,
+            erasing=erasing,
             clock=clock,
+            observer=observer,
         )
 
 
-async def _take_data_dir(stack: AsyncExitStack, config: MemoryConfig, url: str | None) -> None:
-    if config.mongodb_url is None or config.qdrant_url is None:
-        await _enter_in_thread(stack, await asyncio.to_thread(_owned_data_dir, config, url))
+def _following(stores: Stores) -> Following:
+    """What lets this process's index follow erasures of other processes, at the latest when their users come back."""
+    lines = terminal_history(stores.config)
+    following = Following(stores.documents, stores.index, stores.fences, lines, stores.clock)
+    stores.fences.follow = following.follow
+    return following
 
 
-async def _enter_stores(stack: AsyncExitStack, config: MemoryConfig, clock: Clock) -> Stores:
-    embedder = CachedEmbedder(await stack.enter_async_context(open_embedder(config)))
-    documents = await stack.enter_async_context(await asyncio.to_thread(_open_documents, config))
-    index = await stack.enter_async_context(_lazy_index(config, embedder))
-    return Stores(config, documents, index, embedder, clock)
+def _erasing(stores: Stores, keys: KeyRing) -> Erasing:
+    """What erases, over every data holder: the stores, and what lies beside them in DATA_DIR."""
+    holders = data_holders(
+        stores.documents,
+        stores.index,
+        keys=keys.delete,
+        lines=terminal_history(stores.config),
+        cache=stores.embedder,
+    )
+    return Erasing(stores.documents.erasures, stores.fences, holders, stores.clock, stores.config.sweep_seconds)
 
 
-def _facts_step(stores: Stores, models: "_Models", points: OwedPoints, bounds: Bounds) -> FactsStep:
+def _facts_step(stores: Stores, models: LearningModels, points: OwedPoints, bounds: Bounds, shelf: Shelf) -> FactsStep:
     config = stores.config
     return FactsStep(
         documents=stores.documents,
         extractor=models.extractor,
         nomination=Nomination(stores.index, stores.embedder, config.duplicate_similarity),
+        passages=KnownPassages(
+            shelf, stores.documents.library, stores.index, stores.embedder, config.duplicate_similarity
+        ),
         points=points,
         batching=Batching(stores.documents, config),
         review=Review(config.review, config.sensitive_tags),
         schema=models.schema,
         bounds=bounds,
+        fences=stores.fences,
         clock=stores.clock,
     )
 
 
-def data_dir_owner(config: MemoryConfig) -> "Owner | None":
-    """The process that owns DATA_DIR now; None where none does, or where everything is kept on servers.
+def _document_book(stores: Stores, indexing: DocumentIndexing, shelf: Shelf) -> DocumentBook:
+    from memory.providers.reading.limits import Limits
+    from memory.providers.reading.reader import FileReader
+    from memory.providers.splitter import LangChainSplitter
 
-    Raises:
-        ConfigurationError: DATA_DIR cannot be used.
-    """
-    if config.mongodb_url is not None and config.qdrant_url is not None:
-        return None
-    from memory.stores.data_dir import read_owner
-
-    return read_owner(config.data_dir)
-
-
-def _owned_data_dir(config: MemoryConfig, url: str | None) -> contextlib.AbstractContextManager[object]:
-    """The lock on DATA_DIR. Like every opener below it imports what it opens, from disk: not on the event loop."""
-    from memory.stores.data_dir import own_data_dir
-
-    return own_data_dir(config.data_dir, url=url)
-
-
-@dataclass(frozen=True, slots=True)
-class _Models:
-    """The models that learn; `name` is the first of EXTRACTION_MODEL, `schema` limits what is learned."""
-
-    name: str
-    extractor: Extractor
-    summarizer: Summarizer
-    schema: WantedKeys | None
-
-
-async def _open_models(stack: AsyncExitStack, config: MemoryConfig) -> _Models:
-    chats = await stack.enter_async_context(open_extraction_chats(config))
-    rules, schema = await asyncio.to_thread(_extraction_files, config)
-    name = chats.first.name
-    if endpoint(config) is None:
-        from memory.extractive_summary import ExtractiveSummarizer
-        from memory.providers.offline import OfflineExtractor
-
-        return _Models(name, OfflineExtractor(schema=schema), ExtractiveSummarizer(), schema)
-    from memory.extraction import ModelExtractor
-    from memory.summarizer import ModelSummarizer
-
-    extractor = ModelExtractor(chats.models, open_named=chats.open_named, rules=rules, schema=schema)
-    return _Models(name, extractor, ModelSummarizer(chats.models), schema)
-
-
-def _extraction_files(config: MemoryConfig) -> tuple[str | None, WantedKeys | None]:
-    """The extraction's own instructions and the keys that are wanted, where files give them."""
-    from memory.providers.extraction_files import read_rules, read_schema
-
-    return read_rules(config.extraction_prompt_file), read_schema(config.extraction_schema_file)
-
-
-def _open_documents(config: MemoryConfig) -> AbstractAsyncContextManager[Documents]:
-    if config.mongodb_url is not None:
-        from memory.stores.mongo import open_mongo_documents
-
-        return open_mongo_documents(config.mongodb_url, config.mongodb_database)
-    from memory.stores.sqlite import open_sqlite_documents
-
-    return open_sqlite_documents(config.data_dir / "recollect.db")
-
-
-def _lazy_index(config: MemoryConfig, embedder: Embedder) -> LazyIndex:
-    base, model = config.qdrant_collection, embedder.model
-
-    def open_server(dimension: int) -> AbstractAsyncContextManager[VectorIndex]:
-        from memory.stores.qdrant_index import QdrantServer, open_qdrant_index
-
-        server = QdrantServer(
-            config.qdrant_url or "",
-            api_key=config.qdrant_api_key,
-            prefer_grpc=config.qdrant_prefer_grpc,
-            grpc_port=config.qdrant_grpc_port,
-        )
-        return open_qdrant_index(server, base=base, model=model, dimension=dimension)
-
-    def open_embedded(dimension: int) -> AbstractAsyncContextManager[VectorIndex]:
-        from memory.stores.edge_index import open_edge_index
-
-        return open_edge_index(config.data_dir / "index", base=base, model=model, dimension=dimension)
-
-    if config.qdrant_url is not None:
-        return LazyIndex("qdrant", embedder, open_server)
-    return LazyIndex("qdrant-edge", embedder, open_embedded)
+    config = stores.config
+    limits = Limits(config.max_document_pages, config.max_document_characters, config.max_unpacked_mb * 1_000_000)
+    return DocumentBook(
+        documents=stores.documents,
+        reader=FileReader(limits),
+        splitter=LangChainSplitter(),
+        indexing=indexing,
+        shelf=shelf,
+        fences=stores.fences,
+        config=config,
+        clock=stores.clock,
+    )
 
 
 async def _keep_repairing(stores: Stores) -> None:
@@ -279,12 +223,6 @@ async def _keep_repairing(stores: Stores) -> None:
                     extra={"action": "other_collections", "collections": others},
                 )
             return
-
-
-async def _enter_in_thread(stack: AsyncExitStack, manager: contextlib.AbstractContextManager[object]) -> None:
-    """Enter a manager whose entry may block for a moment; its exit does not."""
-    await asyncio.to_thread(manager.__enter__)
-    stack.push(manager.__exit__)
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:

@@ -28,6 +28,8 @@ class Review:
 class Relearning:
     """A turn is learned from again, for the `round`-th time (from 1). It adds and updates, and deletes nothing.
 
+    With `anew` what it taught before was taken back, because it was answered anew: it may do all that it may at first.
+
     New facts get ids of the round, so that what was undone or forgotten is not hit again. `later` are ids of facts that
     later turns taught or ended: they stay as those turns left them. `forgotten` are keys and ids of facts of this turn
     that a person forgot.
@@ -36,6 +38,7 @@ class Relearning:
     round: int
     later: Collection[str] = ()
     forgotten: Collection[str] = ()
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class PlanDraft:
             raise Refusal("global facts are written by administrators only", target)
         if target.is_guarded:
             raise Refusal("a person wrote or pinned the fact", target)
-        if relearning is None and target.turn_id == self.request.turn_id:
+        if (relearning is None or relearning.anew) and target.turn_id == self.request.turn_id:
             raise Refusal("an earlier decision of this turn already sets it", target)
         if relearning is not None and target.id in relearning.later:
             raise Refusal("a later turn says otherwise", target)

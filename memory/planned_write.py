@@ -41,8 +41,11 @@ class PlannedWrite:
         """The time of all its writes, in UTC."""
         return from_ms(self.at_ms)
 
-    def new_fact(self, *, user_id: str, thread_id: str, turn_id: str) -> Fact | None:
-        """The fact to insert, or None. The same turn gives the same fact, however often it is asked."""
+    def new_fact(self, *, user_id: str, thread_id: str | None, turn_id: str | None) -> Fact | None:
+        """The fact to insert, or None. The same turn gives the same fact, however often it is asked.
+
+        Without a `turn_id` a text taught it that was no turn.
+        """
         if self.inserts is None:
             return None
         return Fact(
@@ -59,7 +62,7 @@ class PlannedWrite:
             scope=self.scope,
             thread_id=thread_id,
             turn_id=turn_id,
-            source="tool" if self.source == "tool" else "turn",
+            source="text" if turn_id is None else "tool" if self.source == "tool" else "turn",
             tags=self.tags,
             importance=self.importance,
             evidence=self.evidence,

@@ -56,6 +56,10 @@ class CachedEmbedder:
         """Not kept: a text is indexed once."""
         return await self._embedder.embed_documents(texts)
 
+    def clear(self) -> None:
+        """Forget all vectors."""
+        self._kept.clear()
+
     async def ping(self) -> None:
         """Ask the embedder."""
         await self._embedder.ping()

@@ -75,11 +75,12 @@ def rank(
 def fuse(candidates: Sequence[Candidate], signals: Signals) -> list[float]:
     """The weighted sum of the channels: cosines spread over [0, 1], BM25 as a share of the best one's.
 
-    What has no context is its own; a fact is the nearest fact to itself.
+    What has no context is its own; a fact, or a document's passage, is the nearest fact to itself.
     """
     dense = [one.dense for one in candidates]
     context = [one.dense if one.context is None else one.context for one in candidates]
-    fact = [one.dense if one.fact is None and one.entry.kind == "fact" else one.fact for one in candidates]
+    stated = {"fact", "document"}
+    fact = [one.dense if one.fact is None and one.entry.kind in stated else one.fact for one in candidates]
     few = sum(value is not None for value in fact) < FEW_FACTS
     lowest = min((value for value in dense if value is not None), default=None) if few else None
     near = spread(dense)
@@ -203,7 +204,10 @@ def _own_signals(
     if query.speaker is not None:
         found["speaker"] = [signals.speaker * (entry.name == query.speaker) for entry in entries]
     if query.period is not None:
-        found["date"] = [signals.date * within(query.period, entry.created_at) for entry in entries]
+        # When a document was added says nothing of the time that it speaks of.
+        found["date"] = [
+            signals.date * (entry.kind != "document" and within(query.period, entry.created_at)) for entry in entries
+        ]
     if signals.user and not query.to_assistant:
         found["user"] = [signals.user * (entry.kind == "episode" and entry.role == "user") for entry in entries]
     if signals.question:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Protocol, TypeVar
 
 from memory.errors import IndexUnavailable, Rebuilding, RecollectError
@@ -40,6 +40,38 @@ class Generations(Protocol):
         """See `VectorIndex.other_collections`."""
         ...
 
+    async def erase_elsewhere(self, scope: Scope) -> int:
+        """Delete the scope's points in every collection but the current one and an open successor.
+
+        Where the files are this machine's own, a whole user's text is out of those files too when this returns.
+        """
+        ...
+
+    async def remaining(self, scope: Scope) -> int:
+        """See `VectorIndex.remaining`."""
+        ...
+
+    async def has_traces(self, user_id: str) -> bool:
+        """Whether the current collection's files may hold text of a user who has no point in it any more."""
+        ...
+
+    def copying(self) -> AbstractAsyncContextManager["Copying"] | None:
+        """Open an empty successor, in place of one that is open; None where the files are a server's."""
+        ...
+
+
+class Copying(Protocol):
+    """An empty successor that takes over the points as they are."""
+
+    @property
+    def points(self) -> PointStore:
+        """What it holds."""
+        ...
+
+    async def copy_some(self) -> bool:
+        """Copy the next points of the current collection; False once there are no more."""
+        ...
+
 
 class RebuildableIndex:
     """The index port over a backend's generations.
@@ -54,6 +86,8 @@ class RebuildableIndex:
         self._is_rebuilding = False
         self._filling: _Filling | None = None
         self._writing = asyncio.Lock()
+        self._turning = asyncio.Lock()
+        self._rewrites_begun, self._rewritten = 0, 0
         self._age = 0
         self._calls = Counter[int]()
         self._writes = 0
@@ -79,13 +113,21 @@ class RebuildableIndex:
         """See PointStore."""
         return await self._read(lambda store: store.entries(ids))
 
-    async def ids(self, *, after: str | None = None, limit: int = 500) -> list[str]:
+    async def ids(self, *, after: str | None = None, limit: int = 500, scope: Scope | None = None) -> list[str]:
         """See PointStore."""
-        return await self._read(lambda store: store.ids(after=after, limit=limit))
+        return await self._read(lambda store: store.ids(after=after, limit=limit, scope=scope))
 
-    async def count(self, *, user_id: str | None = None) -> int:
+    async def users(self) -> list[str]:
         """See PointStore."""
-        return await self._read(lambda store: store.count(user_id=user_id))
+        return await self._read(lambda store: store.users())
+
+    async def threads(self, user_id: str) -> list[str]:
+        """See PointStore."""
+        return await self._read(lambda store: store.threads(user_id))
+
+    async def count(self, *, user_id: str | None = None, thread_id: str | None = None) -> int:
+        """See PointStore."""
+        return await self._read(lambda store: store.count(user_id=user_id, thread_id=thread_id))
 
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
         """See PointStore."""
@@ -110,19 +152,74 @@ class RebuildableIndex:
             raise Rebuilding
         self._is_rebuilding = True
         try:
-            await self._generations.drop_old()
-            async with self._generations.successor() as points:
-                filling = _Filling(points, self._promote)
-                try:
-                    async with self._writing:
-                        self._filling = filling
-                        # A write that began before knows nothing of the successor: its document is read after this.
-                        await self._until(lambda: not self._writes)
-                    yield filling
-                finally:
-                    self._filling = None
+            async with AsyncExitStack() as opened:
+                async with self._turning:
+                    await self._generations.drop_old()
+                    points = await opened.enter_async_context(self._generations.successor())
+                    filling = await opened.enter_async_context(self._followed(points))
+                yield filling
         finally:
             self._is_rebuilding = False
+
+    async def erase(self, scope: Scope) -> int:
+        """See VectorIndex."""
+        async with self._turning:
+            deleted = await self.delete(scope) + await self._generations.erase_elsewhere(scope)
+        if scope.thread_id is None and (deleted or await self._generations.has_traces(scope.user_id)):
+            await self.rewrite()
+        return deleted
+
+    async def remaining(self, scope: Scope) -> int:
+        """See VectorIndex."""
+        return await self._generations.remaining(scope)
+
+    async def rewrite(self) -> None:
+        """See VectorIndex. Several that wait for their turn are served by one that begins after all of them asked."""
+        copying = self._generations.copying()
+        if copying is None:
+            return
+        asked = self._rewrites_begun
+        async with self._turning:
+            if self._rewritten > asked:
+                return
+            self._rewrites_begun += 1
+            begun = self._rewrites_begun
+            await self._rewrite(copying)
+            self._rewritten = begun
+
+    async def _rewrite(self, opening: AbstractAsyncContextManager[Copying]) -> None:
+        given_up = self._filling
+        if given_up is not None:
+            async with self._writing:
+                given_up.missed = IndexUnavailable()
+                self._filling = None
+            logger.warning("a rebuild was given up for an erasure", extra={"action": "rebuild_given_up"})
+        await self._generations.drop_old()
+        async with opening as copying, self._followed(copying.points) as filling:
+            has_more = True
+            while has_more:
+                # No write comes between the reading of a point and its copy.
+                async with self._writing:
+                    has_more = await copying.copy_some()
+            await self._promote(filling)
+
+    @asynccontextmanager
+    async def _followed(self, points: PointStore) -> AsyncGenerator["_Filling"]:
+        """Let every write go to these points too."""
+        filling = _Filling(points, self._promote_in_turn)
+        try:
+            async with self._writing:
+                self._filling = filling
+                # A write that began before knows nothing of the successor: its document is read after this.
+                await self._until(lambda: not self._writes)
+            yield filling
+        finally:
+            if self._filling is filling:
+                self._filling = None
+
+    async def _promote_in_turn(self, filling: "_Filling") -> None:
+        async with self._turning:
+            await self._promote(filling)
 
     async def _promote(self, filling: "_Filling") -> None:
         async with self._writing:

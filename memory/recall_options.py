@@ -10,7 +10,7 @@ Scoped = Literal["thread", "user"]
 TimeUse = Literal["boost", "filter", "ignore"]
 """What a time that the query names does: raise what was said then, leave all else out, or nothing."""
 Expansion = Literal["thread"]
-KINDS: tuple[Kind, ...] = ("episode", "fact", "summary")
+KINDS: tuple[Kind, ...] = ("episode", "fact", "summary", "document")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,8 @@ class RecallOptions:
     one, or else what is near in any channel, and gives a small memory whole. The weights are in [0, 1], and None leaves
     their step out. `tags`: only facts with one of them. `token_budget` packs: hits within so many tokens, long ones as
     excerpts, with the neighbours they need. `timezone` (IANA) is where the user's days begin. `fallback_recent`: where
-    nothing is relevant, the newest few.
+    nothing is relevant, the newest few. `domains`: of the documents only those in one of these, and what the thread has
+    attached; empty: all.
     """
 
     enabled: bool = True
@@ -38,3 +39,4 @@ class RecallOptions:
     time: TimeUse = "boost"
     expand: Expansion | None = None
     fallback_recent: bool = False
+    domains: tuple[str, ...] = ()

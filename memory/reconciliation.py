@@ -121,7 +121,7 @@ def _confirm(draft: PlanDraft, told: Told, target: Fact | None) -> None:
 def _end(draft: PlanDraft, told: Told, target: Fact | None) -> None:
     """A delete: its quote must name what it ends."""
     proposal = told.proposal
-    if draft.request.relearning is not None:
+    if draft.request.relearning is not None and not draft.request.relearning.anew:
         raise Refusal("learning again deletes nothing", target)
     target = target or twin_of(draft.request, told)
     if target is None:

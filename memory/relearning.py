@@ -30,12 +30,14 @@ async def relearning_of(facts: Facts, conversations: Conversations, turn: Turn, 
         round=update.learned,
         later=await _of_later_turns(conversations, turn.message, by_turn),
         forgotten=frozenset(fact.id for fact in own if fact.status == "forgotten"),
+        anew=update.anew,
     )
 
 
 async def _own(facts: Facts, message: Message, update: Update) -> list[Fact]:
-    """The facts that the turn has added, changed or confirmed before."""
-    ids = sorted({change.fact_id for change in update.changes})
+    """The facts that the turn has added, changed or confirmed before, with earlier answers too."""
+    earlier = update.earlier.fact_ids if update.earlier is not None else ()
+    ids = sorted({*earlier, *(change.fact_id for change in update.changes)})
     batches = [ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH)]
     return [fact for batch in batches for fact in await facts.facts(user_id=message.user_id, fact_ids=batch)]
 

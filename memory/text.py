@@ -25,14 +25,14 @@ def check_text(text: str, *, field: str) -> None:
     _refuse(field, text_problem(text))
 
 
-def check_message(text: str) -> None:
+def check_message(text: str, *, field: str = "message") -> None:
     """A user's message has 1-32,000 characters, and every store can hold it.
 
     Raises:
-        InvalidRequest: names `message`.
+        InvalidRequest: names `field`.
     """
     fits = 1 <= len(text) <= MOST_MESSAGE_CHARACTERS
-    _refuse("message", text_problem(text) if fits else f"must have 1 to {MOST_MESSAGE_CHARACTERS:,} characters")
+    _refuse(field, text_problem(text) if fits else f"must have 1 to {MOST_MESSAGE_CHARACTERS:,} characters")
 
 
 def _refuse(field: str, problem: str | None) -> None:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from memory.archive import Archive
 from memory.documents import Documents
+from memory.erasures import Erasure
 from memory.errors import InvalidRequest, NotFound, Problem, RecollectError, StoreUnavailable, is_outage
 from memory.extractive_summary import ExtractiveSummarizer
 from memory.mem_config import MemoryConfig
@@ -25,6 +26,7 @@ from memory.vector_index import VectorIndex
 logger = logging.getLogger(__name__)
 
 CLOSING_BATCH = 100
+MOST_TITLE_CHARACTERS = 200
 OTHERS_SECONDS = 15.0
 """An archive that was begun less long ago is left to the process that began it, except at the start."""
 
@@ -49,19 +51,16 @@ class Learning(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
-    """How much of a thread was deleted."""
+class Eraser(Protocol):
+    """What erases all that there is of a scope."""
 
-    messages: int
-    facts: int
-    records: int
-    points: int
+    async def has_any(self, scope: Scope) -> bool:
+        """Whether there is anything of it."""
+        ...
 
-    @property
-    def is_nothing(self) -> bool:
-        """Whether there was no such thread."""
-        return not (self.messages or self.facts or self.records or self.points)
+    async def erase(self, scope: Scope, *, by: str) -> Erasure:
+        """Erase it; the receipt."""
+        ...
 
 
 @dataclass
@@ -72,12 +71,12 @@ class ThreadBook:
     index: VectorIndex
     points: Points
     updater: Learning
+    eraser: Eraser
     summarizer: Summarizer
     config: MemoryConfig
     clock: Clock
     _finishing: dict[Scope, "asyncio.Task[None]"] = field(init=False, default_factory=dict[Scope, "asyncio.Task[None]"])
     _waiting: dict[Scope, Step] = field(init=False, default_factory=dict[Scope, Step])
-    _undeleted: set[Scope] = field(init=False, default_factory=set[Scope])
     _has_seen_start: bool = field(init=False, default=False)
     _sweep: Sweep = field(init=False)
 
@@ -113,18 +112,10 @@ class ThreadBook:
         Raises:
             NotFound: nobody has written to it.
         """
-        conversations = self.documents.conversations
-        while (last := await conversations.last_position(scope)) > 0:
-            newest = await conversations.messages(scope, limit=1, after=last - 1)
-            if not newest:
-                continue
-            # "!" sorts before every character of an id: the thread itself is the first one of this page.
-            place = (newest[0].created_at, f"{scope.thread}!")
-            for thread in await self.page(scope.user_id, limit=1, before=place):
-                if thread.thread_id == scope.thread:
-                    return thread
-            # It was written to between the two readings.
-        raise _no_such_thread()
+        thread = await self.documents.conversations.overview(scope)
+        if thread is None:
+            raise _no_such_thread()
+        return replace(thread, record=await self.documents.threads.record(scope))
 
     async def archive(self, scope: Scope) -> ThreadOverview:
         """Close the thread's session with a summary; the thread as it is then, or after `memory_wait_seconds`.
@@ -180,6 +171,26 @@ class ThreadBook:
                 return written
         raise _no_such_thread()
 
+    async def rename(self, scope: Scope, title: str | None) -> ThreadOverview:
+        """Give the thread a title of 1-200 characters, without white space around it; None removes it.
+
+        Raises:
+            NotFound: nobody has written to the thread.
+            InvalidRequest: it is blank or too long, or no store can hold it.
+        """
+        given = None if title is None else title.strip()
+        if given is not None:
+            check_text(given, field="title")
+            if not 1 <= len(given) <= MOST_TITLE_CHARACTERS:
+                problem = Problem("title", f"must have 1 to {MOST_TITLE_CHARACTERS} characters")
+                raise InvalidRequest("The request is not valid: see title.", problems=[problem])
+        while (record := await begin_record(self.documents, scope, self.clock)) is not None:
+            # No point says the title.
+            titled = record.revised(title=given, indexed=record.indexed)
+            if await self.documents.threads.put(titled, revision=record.revision):
+                return await self.overview(scope)
+        raise _no_such_thread()
+
     async def summary(self, scope: Scope) -> ThreadRecord:
         """The thread's record, an empty one where it has no summary yet.
 
@@ -191,31 +202,19 @@ class ThreadBook:
             raise _no_such_thread()
         return record or ThreadRecord(scope.user_id, scope.thread)
 
-    async def delete(self, scope: Scope) -> Deleted:
-        """Delete the thread: its messages, its own facts, its record, then its points. The user's facts stay.
+    async def delete(self, scope: Scope, *, by: str) -> Erasure:
+        """Delete the thread with all that is its own, as `Erasing` does; the user's facts stay. `by`: who asked for it.
 
-        Called again after a kill, it deletes what is left. A turn that is running ends with `UserErased`.
+        A turn that is running ends with `UserErased`.
 
         Raises:
             NotFound: there is nothing of such a thread.
-            IndexUnavailable: the documents are gone; the points follow when the index is back.
+            ErasurePending: something could not be reached; it goes on by itself.
         """
-        documents = self.documents
-        messages = await documents.conversations.delete(scope)
-        facts = await documents.facts.delete(scope)
-        records = await documents.threads.delete(scope)
-        self._waiting.pop(scope, None)
-        self._undeleted.add(scope)
-        deleted = Deleted(messages, facts, records, await self.index.delete(scope))
-        self._undeleted.discard(scope)
-        if deleted.is_nothing:
+        if not await self.eraser.has_any(scope):
             raise _no_such_thread()
-        logger.info(
-            "thread deleted",
-            extra={"action": "thread_deleted", "thread_id": scope.thread_id, "messages": messages}
-            | {"facts": facts, "records": records, "points": deleted.points},
-        )
-        return deleted
+        self._waiting.pop(scope, None)
+        return await self.eraser.erase(scope, by=by)
 
     def _archive(self, summarizer: Summarizer | None = None) -> Archive:
         summaries = RollingSummaries(self.documents, summarizer or self.summarizer, self.config, self.clock)
@@ -265,18 +264,10 @@ class ThreadBook:
         except StoreUnavailable:
             logger.warning("the archive's summary waits", extra={"action": "archive_waits"})
 
-    async def _delete_points(self) -> None:
-        """Delete the points that an index that was down has kept; a thread begun anew keeps its own."""
-        for scope in list(self._undeleted):
-            if await self.documents.conversations.last_position(scope) == 0:
-                await self.index.delete(scope)
-            self._undeleted.discard(scope)
-
     async def _keep_up(self) -> None:
-        """Finish what archives owe, those of dead processes too the first time, and delete points that were left."""
+        """Finish what archives owe, those of dead processes too the first time."""
         await self.close_archives(at_start=not self._has_seen_start)
         self._has_seen_start = True
-        await self._delete_points()
 
 
 def _no_such_thread() -> NotFound:

@@ -55,6 +55,22 @@ class ThreadRecord:
         """Whether its summary is to be found by meaning: once it was archived."""
         return self.archived_to > 0 and bool(self.summary)
 
+    def without(self, position: int) -> "ThreadRecord":
+        """The record as it is once nothing from `position` on is summarised or archived.
+
+        A text that stands for such messages goes, unless a person wrote it: then it starts anew.
+        """
+        before = position - 1
+        kept = replace(
+            self,
+            archived_to=min(self.archived_to, before),
+            closing=self.closing and self.archived_to <= before,
+            summarised_to=min(self.summarised_to, before),
+        )
+        if self.summarised_to <= before or self.summary_by == "person":
+            return kept
+        return replace(kept, summary=None, summary_by=None, summarised_to=0, summarised_at=None)
+
     def progress(self) -> dict[str, int]:
         """How far summary and archive reach, as plain JSON: fields of this class."""
         return {"summarised_to": self.summarised_to, "archived_to": self.archived_to}

@@ -80,7 +80,7 @@ class TurnBook:
         """Learn from the turn again, by `model` if named: {"turn_id", "update"}. It adds and updates, never removes."""
 
         def again(update: Update) -> Update:
-            return replace(update, planned=False, learned=update.learned + 1, wanted_model=model, undo=None)
+            return replace(update, planned=False, learned=update.learned + 1, wanted_model=model, undo=None, anew=False)
 
         for _ in range(_TRIES):
             turn, update = await self._ended(user_id, turn_id)

@@ -73,6 +73,20 @@ class Undo:
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """What earlier answers to the turn have taught, which the facts step takes back before it learns anew.
+
+    `writes` are theirs, `fact_ids` the facts that they touched, `at` is when the last of them was replaced. Once `done`
+    there are no writes left.
+    """
+
+    at: datetime
+    writes: tuple[PlannedWrite, ...] = ()
+    fact_ids: tuple[str, ...] = ()
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Update:
     """What a turn owes, step by step, and what it has taught.
 
@@ -80,7 +94,8 @@ class Update:
     the recorded writes and asks no model again.
     `proposals` are the agent's own `remember_fact` calls, waiting for the facts step to check their quotes. `learned`
     counts how often the turn was learned from before (see `relearning`), `wanted_model` is the one asked for then.
-    `undo` is a person's wish to take back what the turn taught, and what came of it.
+    `undo` is a person's wish to take back what the turn taught, and what came of it. `earlier` is there once the turn
+    was answered anew; `anew` says that it is learned from as for the first time since.
     """
 
     steps: Mapping[StepName, Step]
@@ -93,6 +108,8 @@ class Update:
     learned: int = 0
     wanted_model: str | None = None
     undo: Undo | None = None
+    earlier: Earlier | None = None
+    anew: bool = False
 
     @property
     def status(self) -> Status:

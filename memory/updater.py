@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import Context
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -79,7 +80,8 @@ class Updater:
         self._resting.pop(user_id, None)
         if user_id not in self._active:
             work = UserWork(self, user_id)
-            task = asyncio.create_task(work.run(), name="updates-user")
+            # A context of its own: the work outlives the turn that begins it, and goes on with others.
+            task = asyncio.create_task(work.run(), name="updates-user", context=Context())
             self._active[user_id] = _Active(work, task)
             task.add_done_callback(lambda task: self._rested(work, task))
         self._active[user_id].work.poked.set()

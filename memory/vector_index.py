@@ -29,10 +29,25 @@ class SparseVector:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The document that a passage is of. The index knows its `id` alone, so that the rest may change.
+
+    `page` counts from 1, where the document has pages.
+    """
+
+    id: str
+    title: str = ""
+    domain: str | None = None
+    source: str | None = None
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """What a point says, apart from its vectors. `id` is a UUID; for an episode it is its message's.
 
-    `message_id` is the importer's own id of a message where one was given, `position` its place in the thread.
+    `message_id` is the importer's own id of a message where one was given, `position` its place in the thread; `origin`
+    is a passage's document.
     """
 
     id: str
@@ -46,12 +61,15 @@ class Entry:
     name: str | None = None
     message_id: str | None = None
     position: int | None = None
+    origin: Origin | None = None
 
     def payload(self) -> dict[str, Any]:
         """The point's payload in LangChain's layout: `page_content` and `metadata`, times as epoch milliseconds.
 
         It also serves langchain_qdrant's retrievers, which read these two keys.
         """
+        # Other kinds have no such field: it would change what their fingerprints are made from.
+        document = {} if self.origin is None else {"document_id": self.origin.id}
         return {
             "page_content": self.content,
             "metadata": {
@@ -64,6 +82,7 @@ class Entry:
                 "message_id": self.message_id,
                 "created_at": to_ms(self.created_at),
                 "position": self.position,
+                **document,
             },
         }
 
@@ -91,7 +110,8 @@ class Point:
 class Query:
     """One search of a channel, whose `vector` is sparse for `bm25` alone. `limit` is at least 1.
 
-    Turns in `exclude_turns` never come back. `ids`: none but these points; `period`: none but those created within it.
+    Turns in `exclude_turns` never come back. `ids`: none but these points; `period`: none but those created within it;
+    `documents`: none but passages of these documents.
     Words are weighed by how rare they are among all points of the scope's user, never among other users'.
     """
 
@@ -104,6 +124,7 @@ class Query:
     channel: Channel = "dense"
     ids: Sequence[str] | None = None
     period: Period | None = None
+    documents: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +139,8 @@ class Match:
 class PointStore(Protocol):
     """Points of one collection.
 
-    Every call but `ping` and those that a scan consists of (`fingerprints`, `entries`, `ids`, `count`) is scoped to a
-    user. A backend that cannot be reached raises `IndexUnavailable`, and nothing else crosses this seam.
+    Every call but `ping` and those that a scan consists of (`fingerprints`, `entries`, `ids`, `users`, `count`) is
+    scoped to a user. A backend that cannot be reached raises `IndexUnavailable`, and nothing else crosses this seam.
     """
 
     async def upsert(self, points: Sequence[Point]) -> None:
@@ -147,12 +168,20 @@ class PointStore(Protocol):
         """The entries of those of `ids` (at most 500) that have a point, in any order."""
         ...
 
-    async def ids(self, *, after: str | None = None, limit: int = 500) -> list[str]:
-        """Point ids in ascending order, from behind `after`: one page of a scan over all users."""
+    async def ids(self, *, after: str | None = None, limit: int = 500, scope: Scope | None = None) -> list[str]:
+        """Point ids in ascending order, from behind `after`: one page of a scan over all users, or over a scope."""
         ...
 
-    async def count(self, *, user_id: str | None = None) -> int:
-        """How many points there are, of one user or of all."""
+    async def users(self) -> list[str]:
+        """The users who have points, in any order: a scan."""
+        ...
+
+    async def threads(self, user_id: str) -> list[str]:
+        """The threads in which the user has points, in any order."""
+        ...
+
+    async def count(self, *, user_id: str | None = None, thread_id: str | None = None) -> int:
+        """How many points there are: of all, of one user, or of one thread of theirs."""
         ...
 
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
@@ -206,6 +235,22 @@ class VectorIndex(PointStore, Protocol):
 
     async def other_collections(self) -> list[str]:
         """Collections of the same base name made for other embedders: never searched, only reported."""
+        ...
+
+    async def erase(self, scope: Scope) -> int:
+        """`delete` in every collection of the base name, whoever it was made for; how many points there were.
+
+        Where the files are this machine's own, a whole user's text leaves them too: they are written anew, searches go
+        on meanwhile, and a rebuild under way is given up.
+        """
+        ...
+
+    async def remaining(self, scope: Scope) -> int:
+        """How many points of the scope all those collections hold: a scan."""
+        ...
+
+    async def rewrite(self) -> None:
+        """Take what was deleted out of this machine's files; a server sees to its own."""
         ...
 
 

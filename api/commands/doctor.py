@@ -12,12 +12,15 @@ from rich.table import Table
 from api.commands.owner import answer, service
 from memory.doctor import examine
 from memory.mem_config import MemoryConfig
-from memory.opening import open_stores
+from memory.opening_stores import open_stores
 
 MOST_ROWS = 50
 LEAST_WIDTH = 120
 """The table's headings are not cut, however narrow the terminal is, or where there is none."""
-COLUMNS = ("messages", "facts", "summaries", "points", "missing", "orphaned", "wrong_fingerprint", "pending", "failed")
+COLUMNS = (
+    *("messages", "facts", "summaries", "passages", "points", "missing", "orphaned", "wrong_fingerprint"),
+    *("pending", "failed"),
+)
 WRONG = frozenset({"missing", "orphaned", "wrong_fingerprint", "failed"})
 
 

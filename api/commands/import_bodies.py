@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from memory.import_batch import FailedLine
-from memory.import_line import BadLine, Thread, parse_object, thread_of
+from memory.import_line import BadLine, parse_object, thread_of
 from memory.import_pairs import Waiting
 from memory.import_source import SourceLine, Unreadable
+from memory.import_types import Group, group_of
 
 MOST_BYTES = 900_000
 """The least that MAX_UPLOAD_MB allows is a million."""
@@ -42,13 +43,18 @@ class Body:
 
 
 class Bodies:
-    """Cuts the lines into bodies, never between a message and its answer; what is no line at all fails here."""
+    """Cuts the lines into bodies, never between a message and its answer, nor within what an export keeps together.
+
+    What is no line at all fails here.
+    """
 
     def __init__(self, *, most: int = MOST_BYTES) -> None:
         self.failed: list[FailedLine] = []
         self._most = most
         self._body = Body()
         self._waiting = Waiting[_Line]()
+        self._group: list[_Line] = []
+        self._of: Group | None = None
 
     async def cut(self, lines: AsyncIterable[SourceLine]) -> AsyncIterator[Body]:
         """The bodies, one after the other."""
@@ -58,7 +64,7 @@ class Bodies:
                 continue
             for body in self._take(source.number, source.said):
                 yield body
-        for kept in self._waiting.rest():
+        for kept in (self._group, *self._waiting.rest()):
             for body in self._add(kept):
                 yield body
         if self._body.lines:
@@ -67,8 +73,17 @@ class Bodies:
     def _take(self, number: int, said: bytes | Mapping[str, Any]) -> Iterator[Body]:
         """A user's message is held until the next line of its thread: that may be the answer."""
         text = said if isinstance(said, bytes) else json.dumps(said).encode()
-        thread, is_asking = _place(said)
-        for together in self._waiting.take(_Line(number, text.strip() + b"\n"), thread=thread, asks=is_asking):
+        line = _Line(number, text.strip() + b"\n")
+        fields = _fields(said)
+        group = group_of(fields)
+        if group is None or group != self._of:
+            ended, self._group = self._group, []
+            yield from self._add(ended)
+        self._of = group
+        if group is not None:
+            self._group.append(line)
+            return
+        for together in self._waiting.take(line, thread=thread_of(fields), asks=fields.get("role") == "user"):
             yield from self._add(together)
 
     def _add(self, lines: Sequence[_Line]) -> Iterator[Body]:
@@ -80,10 +95,9 @@ class Bodies:
         self._body.size += size
 
 
-def _place(said: bytes | Mapping[str, Any]) -> tuple[Thread | None, bool]:
-    """The line's thread, and whether it is a user's message; the service says what is wrong with it."""
+def _fields(said: bytes | Mapping[str, Any]) -> Mapping[str, Any]:
+    """The line's fields, none where it is no object: the service says what is wrong with it."""
     try:
-        fields = parse_object(said) if isinstance(said, bytes) else said
+        return parse_object(said) if isinstance(said, bytes) else said
     except BadLine:
-        return None, False
-    return thread_of(fields), fields.get("role") == "user"
+        return {}

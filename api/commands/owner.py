@@ -2,13 +2,18 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
+from pydantic import ValidationError
 
+from api.answers import ErrorContent, ErrorDetail
 from memory.errors import ConfigurationError, RecollectError
 from memory.mem_config import MemoryConfig
-from memory.opening import data_dir_owner
+from memory.opening_stores import data_dir_owner
+
+if TYPE_CHECKING:
+    from memory.opening_stores import Owner
 
 CONNECT_SECONDS = 5.0
 
@@ -27,27 +32,50 @@ def service(config: MemoryConfig, *, may_be_new: bool = False) -> Generator[http
         ConfigurationError: DATA_DIR does not exist, or a process without an address has it open.
         Refused: the service refused a call, or cannot be reached.
     """
-    owner = data_dir_owner(config)
+    owner = serving_owner(config)
     if owner is None:
         if not may_be_new:
             check_there_is_something(config)
         yield None
         return
-    if owner.url is None:
-        process = f"process {owner.pid}" if owner.pid is not None else "another process"
-        raise ConfigurationError(
-            f"DATA_DIR {config.data_dir} is in use by {process}, which serves nobody; stop it and try again."
-        )
     try:
-        with httpx.Client(
-            base_url=reachable(owner.url), timeout=httpx.Timeout(None, connect=CONNECT_SECONDS), trust_env=False
-        ) as client:
+        with client_at(owner.url or "", token=owner.token) as client:
             yield client
     except httpx.TransportError as error:
         raise Refused(
             f"The service at {owner.url} (process {owner.pid}) has DATA_DIR open and does not answer "
             f"({type(error).__name__}); try again, or stop it."
         ) from error
+
+
+def serving_owner(config: MemoryConfig) -> "Owner | None":
+    """The process that serves DATA_DIR, or None where nobody has it open.
+
+    Raises:
+        ConfigurationError: a process without an address has it open.
+    """
+    owner = data_dir_owner(config)
+    if owner is None or owner.url is not None:
+        return owner
+    process = f"process {owner.pid}" if owner.pid is not None else "another process"
+    raise ConfigurationError(
+        f"DATA_DIR {config.data_dir} is in use by {process}, which serves nobody; stop it and try again."
+    )
+
+
+def client_at(url: str, *, token: str | None) -> httpx.Client:
+    """A client of a service of this machine, which knows `token`. It waits for answers as long as they take."""
+    return httpx.Client(
+        base_url=reachable(url),
+        headers=bearer(token),
+        timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
+        trust_env=False,
+    )
+
+
+def bearer(token: str | None) -> dict[str, str]:
+    """The header that says who calls."""
+    return {} if token is None else {"Authorization": f"Bearer {token}"}
 
 
 def check_there_is_something(config: MemoryConfig) -> None:
@@ -72,10 +100,15 @@ def answer(response: httpx.Response) -> dict[str, Any]:
         Refused: it is an error; its sentence is the service's own.
     """
     try:
-        said: dict[str, Any] = response.json()
+        said = response.json()
     except ValueError as error:
         raise Refused(f"The service answered with status {response.status_code} and no JSON.") from error
-    return check(said)
+    if not isinstance(said, dict):
+        raise Refused(f"The service answered with status {response.status_code} and something else than asked for.")
+    checked = check(said)  # pyright: ignore[reportUnknownArgumentType] - any JSON
+    if not response.is_success:
+        raise Refused(f"The service answered with status {response.status_code}.")
+    return checked
 
 
 def check(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,5 +119,15 @@ def check(said: Mapping[str, Any]) -> dict[str, Any]:
     """
     error = said.get("error")
     if error:
-        raise Refused(error["message"])
+        raise Refused(_sentence(error))
     return dict(said)
+
+
+def _sentence(error: Any) -> str:
+    """What an error says, and what is wrong with which field of the request."""
+    try:
+        content = ErrorContent.model_validate(error)
+    except ValidationError:
+        return "The service refused it, and does not say why."
+    problems = [f"({one.field} {one.problem})" for one in content.details or () if isinstance(one, ErrorDetail)]
+    return " ".join([content.message, *problems])

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from api.commands.owner import answer, check, service
 from memory.indexing import Progress as Told
 from memory.mem_config import MemoryConfig
-from memory.opening import open_stores
+from memory.opening_stores import open_stores
 from memory.reindexing import reindex as rebuild
 from memory.scope import GLOBAL_USER, check_id
 

@@ -1,5 +1,6 @@
 """Messages in OpenAI's form to LangChain's, and LangChain's answer to a ChatReply."""
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -8,7 +9,18 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import tool_call
 
-from memory.chat_model import ChatMessage, ChatReply, ToolCall, Usage
+from memory.chat_model import ChatMessage, ChatReply, FinishReason, ToolCall, Usage
+
+RAW_ARGUMENTS = "raw_arguments"
+"""Where a message keeps the arguments of its tool calls as they came."""
+_FINISHES: Mapping[str, FinishReason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "refusal": "content_filter",
+}
+"""What providers call the ends that are not the usual one, in lower case."""
 
 
 def to_langchain(messages: Sequence[ChatMessage], *, one_system: bool = False) -> list[BaseMessage]:
@@ -57,22 +69,43 @@ def parsed_args(arguments: object) -> Mapping[str, Any]:
 def to_reply(message: AIMessage, *, asked: str) -> ChatReply:
     """What the message says. `asked` is the model's name where the provider gives none."""
     calls = [*message.tool_calls, *message.invalid_tool_calls]
+    raw = cast("Sequence[str]", message.additional_kwargs.get(RAW_ARGUMENTS) or ())
     return ChatReply(
         text=str(message.text) or str(message.additional_kwargs.get("refusal") or ""),
         model=model_named(message) or asked,
         tool_calls=tuple(
-            ToolCall(id=call.get("id") or f"call_{number}", name=call.get("name") or "", args=parsed_args(call["args"]))
-            for number, call in enumerate(calls)
+            ToolCall(
+                id=call.get("id") or f"call_{number}",
+                name=call.get("name") or "",
+                args=parsed_args(call["args"]),
+                arguments=text,
+            )
+            for number, (call, text) in enumerate(
+                zip(calls, itertools.chain(raw, itertools.repeat(None)), strict=False)
+            )
         ),
         usage=to_usage(message.usage_metadata),
+        finish_reason=finish_of(message) or "stop",
     )
 
 
 def model_named(message: AIMessage) -> str | None:
     """The model's name as the provider gave it."""
-    metadata = cast("Mapping[str, Any]", message.response_metadata)  # pyright: ignore[reportUnknownMemberType]
+    metadata = _metadata(message)
     name = metadata.get("model_name") or metadata.get("model")
     return str(name) if name else None
+
+
+def finish_of(message: AIMessage) -> FinishReason | None:
+    """Why the answer ended; None where the provider has not said so (yet)."""
+    metadata = _metadata(message)
+    reason = metadata.get("finish_reason") or metadata.get("stop_reason")
+    return _FINISHES.get(str(reason).lower(), "stop") if reason else None
+
+
+def _metadata(message: AIMessage) -> Mapping[str, Any]:
+    """What the provider says beside its answer."""
+    return cast("Mapping[str, Any]", message.response_metadata)  # pyright: ignore[reportUnknownMemberType]
 
 
 def to_usage(counted: UsageMetadata | None) -> Usage:

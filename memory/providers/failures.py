@@ -45,18 +45,25 @@ class Failures:
     def refused(self, status: int) -> ModelUnavailable:
         """What an HTTP status of 400 or more means. 429 and 5xx pass by themselves."""
         if status in _PASSING or status >= 500:
-            return ModelUnavailable(f"The model's provider is out of order or too busy ({status}).", outage=True)
+            return ModelUnavailable(
+                f"The model's provider is out of order or too busy ({status}).", outage=True, status=status
+            )
         if status in {401, 403}:
             return ModelUnavailable(
-                f"The model's provider refused the key ({status}); check {self.key_setting}.", outage=False
+                f"The model's provider refused the key ({status}); check {self.key_setting}.",
+                outage=False,
+                status=status,
             )
         if status == 404:
             return ModelUnavailable(
                 f"The provider does not know the model (404); check {self.model_setting} and OPENAI_BASE_URL.",
                 outage=False,
+                status=status,
             )
         return ModelUnavailable(
-            f"The model's provider refused the request ({status}); check {self.model_setting}.", outage=False
+            f"The model's provider refused the request ({status}); check {self.model_setting}.",
+            outage=False,
+            status=status,
         )
 
 

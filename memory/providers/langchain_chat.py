@@ -2,16 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
+from pydantic import SecretStr
 
-from memory.chat_model import ChatReply, ChatRequest
+from memory.chat_model import ABOUT_TOOLS, ChatReply, ChatRequest
 from memory.errors import ModelUnavailable
 from memory.providers.chat_messages import to_langchain, to_reply
 from memory.providers.failures import Failures, blames_tools, refuses_content
@@ -20,6 +21,10 @@ from memory.providers.streamed_reply import StreamedReply
 logger = logging.getLogger(__name__)
 
 Answering = Runnable[Sequence[BaseMessage], AIMessage]
+CALLERS_KEY = "callers_key"
+"""The option that holds another key than the configured one."""
+_JSON_FORMATS = frozenset({"json_object", "json_schema"})
+_NOTHING: Mapping[str, Any] = {}
 
 
 class Dialect(Protocol):
@@ -36,7 +41,19 @@ class Dialect(Protocol):
         ...
 
     def prepare(self, model: BaseChatModel, request: ChatRequest) -> tuple[Answering, dict[str, Any]]:
-        """What to call, and with which options, so that the request's tools and `json_mode` hold."""
+        """What to call, and with which options, so that the request's tools, parameters and `json_mode` hold."""
+        ...
+
+
+class Provider(Protocol):
+    """Who serves the model."""
+
+    async def ping(self) -> None:
+        """See ChatModel."""
+        ...
+
+    async def models(self, api_key: str | None) -> Sequence[str]:
+        """The models that the provider lists; none where it keeps no list. Raises as ChatModel does."""
         ...
 
 
@@ -56,23 +73,53 @@ class OpenAIDialect:
             options["tool_choice"] = {"type": "function", "function": {"name": request.tool_choice}}
         if request.json_mode:
             options["response_format"] = {"type": "json_object"}
+        if request.parameters:
+            options["extra_body"] = dict(request.parameters)
+        if request.model:
+            options["model"] = request.model
+        if request.api_key:
+            # Masked wherever LangChain shows its options; PlainChatOpenAI takes it out.
+            options[CALLERS_KEY] = SecretStr(request.api_key)
         return model, options
 
 
 @dataclass(frozen=True, slots=True)
 class NativeDialect:
-    """Models with a form of their own, which LangChain's `bind_tools` knows. `json_options` is what asks for JSON."""
+    """Models with a form of their own, which LangChain's `bind_tools` knows. `json_options` is what asks for JSON.
+
+    `fields` are the model's own names of the parameters that it takes; others are left out.
+    """
 
     json_options: dict[str, Any]
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
     one_system: bool = True
     sums_usage: bool = True
 
     def prepare(self, model: BaseChatModel, request: ChatRequest) -> tuple[Answering, dict[str, Any]]:
         """See Dialect."""
-        options = dict(self.json_options) if request.json_mode else {}
-        if not request.tools:
+        said = request.parameters
+        form: Mapping[str, Any] = said.get("response_format") or _NOTHING
+        wants_json = request.json_mode or form.get("type") in _JSON_FORMATS
+        options = dict(self.json_options) if wants_json else {}
+        if said.get("stop"):
+            options["stop"] = [said["stop"]] if isinstance(said["stop"], str) else list(said["stop"])
+        changes = {own: said[name] for name, own in self.fields.items() if said.get(name) is not None}
+        if request.model:
+            changes["model"] = request.model
+        if changes:
+            model = model.model_copy(update=changes)
+        chosen = request.tool_choice or _native_choice(said.get("tool_choice"))
+        if not request.tools or chosen == "none":
             return model, options
-        return model.bind_tools([dict(tool) for tool in request.tools], tool_choice=request.tool_choice), options
+        return model.bind_tools([dict(tool) for tool in request.tools], tool_choice=chosen), options
+
+
+def _native_choice(choice: Any) -> str | None:
+    """OpenAI's `tool_choice` in LangChain's words: none, auto, any, or a tool's name."""
+    if isinstance(choice, Mapping):
+        function: Mapping[str, Any] = cast("Mapping[str, Any]", choice).get("function") or _NOTHING
+        return function.get("name")
+    return "any" if choice == "required" else choice
 
 
 class _ToolsRefused(ModelUnavailable):
@@ -83,8 +130,8 @@ class LangChainChat:
     """ChatModel over `model`, which it neither opens nor closes.
 
     A call takes at most `timeout_seconds` in all, a stream too. Where a provider refuses the tools that a request
-    offers (it names no `tool_choice`), the request is repeated without them; once that works, `calls_tools` is false
-    for as long as the process runs.
+    offers (it names no `tool_choice` and does not need them), the request is repeated without them; once that works,
+    `calls_tools` is false for as long as the process runs.
     """
 
     def __init__(
@@ -95,14 +142,14 @@ class LangChainChat:
         dialect: Dialect,
         failures: Failures,
         timeout_seconds: float,
-        ping: Callable[[], Awaitable[None]],
+        provider: Provider,
     ) -> None:
         self._model = model
         self._name = name
         self._dialect = dialect
         self._failures = failures
         self._timeout = timeout_seconds
-        self._ping = ping
+        self._provider = provider
         self._calls_tools = True
 
     @property
@@ -129,8 +176,8 @@ class LangChainChat:
         try:
             return await self._complete(offered, deadline)
         except _ToolsRefused:
-            reply = await self._complete(replace(offered, tools=()), deadline)
-        self._stop_offering_tools()
+            reply = await self._complete(_without_tools(offered), deadline)
+        self._stop_offering_tools(offered)
         return reply
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[str | ChatReply, None]:
@@ -147,29 +194,37 @@ class LangChainChat:
                 async for item in items:
                     yield item
         except _ToolsRefused:
-            offered = replace(offered, tools=())
+            offered = _without_tools(offered)
         else:
             return
         async with aclosing(self._stream(offered, deadline)) as items:
             async for item in items:
-                self._stop_offering_tools()
+                self._stop_offering_tools(offered)
                 yield item
+
+    async def models(self, *, api_key: str | None = None) -> list[str]:
+        """The model's own name, then what the provider lists.
+
+        Raises:
+            ModelUnavailable: the provider cannot be asked, or refuses the key.
+        """
+        return list(dict.fromkeys([self._name, *await self._provider.models(api_key)]))
 
     async def ping(self) -> None:
         """Ask, without spending tokens, whether the provider can be reached; raises ModelUnavailable."""
-        await self._ping()
+        await self._provider.ping()
 
     async def _complete(self, request: ChatRequest, deadline: float) -> ChatReply:
         try:
             async with asyncio.timeout_at(deadline):
                 answering, options = self._dialect.prepare(self._model, request)
                 message = await answering.ainvoke(self._messages(request), **options)
-            return _not_empty(to_reply(message, asked=self._name), request)
+            return _not_empty(to_reply(message, asked=request.model or self._name), request)
         except Exception as error:
             raise self._failure(error, request) from None
 
     async def _stream(self, request: ChatRequest, deadline: float) -> AsyncGenerator[str | ChatReply, None]:
-        whole = StreamedReply(asked=self._name, sums_usage=self._dialect.sums_usage)
+        whole = StreamedReply(asked=request.model or self._name, sums_usage=self._dialect.sums_usage)
         chunks: AsyncGenerator[AIMessage, None] | None = None
         try:
             answering, options = self._dialect.prepare(self._model, request)
@@ -193,21 +248,24 @@ class LangChainChat:
         return to_langchain(request.messages, one_system=self._dialect.one_system)
 
     def _offered(self, request: ChatRequest) -> ChatRequest:
-        if request.tools and not request.tool_choice and not self._calls_tools:
-            return replace(request, tools=())
+        if request.tools and not (request.tool_choice or request.needs_tools) and not self._calls_tools:
+            return _without_tools(request)
         return request
 
     def _failure(self, error: Exception, request: ChatRequest) -> ModelUnavailable:
         logger.debug("the chat model failed", exc_info=error, extra={"action": "model_failed", "model": self._name})
         failure = self._failures.read(error)
-        if request.tools and refuses_content(error):
+        if request.tools and not request.needs_tools and refuses_content(error):
             if request.tool_choice is None:
                 return _ToolsRefused(failure.message, outage=False)
             if blames_tools(error):
-                self._stop_offering_tools()
+                self._stop_offering_tools(request)
         return failure
 
-    def _stop_offering_tools(self) -> None:
+    def _stop_offering_tools(self, request: ChatRequest) -> None:
+        """Offer none any more, unless the refusal may have been for what one caller asked besides."""
+        if request.model or request.parameters:
+            return
         if self._calls_tools:
             logger.warning(
                 "the chat model takes no tools; they are no longer offered",
@@ -221,6 +279,12 @@ async def _generator(
 ) -> AsyncGenerator[AIMessage, None]:
     async for chunk in answering.astream(messages, **options):
         yield chunk
+
+
+def _without_tools(request: ChatRequest) -> ChatRequest:
+    """The request without its tools, and without what is said about them."""
+    parameters = {name: value for name, value in request.parameters.items() if name not in ABOUT_TOOLS}
+    return replace(request, tools=(), parameters=parameters)
 
 
 def _not_empty(reply: ChatReply, request: ChatRequest) -> ChatReply:

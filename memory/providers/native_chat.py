@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
 _LANGCHAIN_NAMES = {"anthropic": "anthropic", "gemini": "google_genai"}
 _PACKAGES = {"anthropic": "langchain_anthropic", "gemini": "langchain_google_genai"}
 _JSON_OPTIONS: dict[str, dict[str, Any]] = {"anthropic": {}, "gemini": {"response_mime_type": "application/json"}}
+_FIELDS: dict[str, dict[str, str]] = {
+    provider: {
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "max_tokens": limit,
+        "max_completion_tokens": limit,
+    }
+    for provider, limit in (("anthropic", "max_tokens"), ("gemini", "max_output_tokens"))
+}
 _PING_SECONDS = 2.0
 _MAX_RETRIES = 1
 
@@ -40,10 +50,10 @@ async def open_native_chat(
         yield LangChainChat(
             langchain_model,
             name=model,
-            dialect=NativeDialect(json_options=_JSON_OPTIONS[source.provider]),
+            dialect=NativeDialect(json_options=_JSON_OPTIONS[source.provider], fields=_FIELDS[source.provider]),
             failures=Failures(key_setting=source.key_setting, model_setting=model_setting),
             timeout_seconds=timeout_seconds,
-            ping=lambda: _ping(source),
+            provider=_NativeProvider(source),
         )
 
 
@@ -86,13 +96,22 @@ def _anthropic_client(model: BaseChatModel) -> "AsyncAnthropic":
     return AsyncAnthropic(**cast("Any", model)._client_params)
 
 
-async def _ping(source: Endpoint) -> None:
-    try:
-        async with httpx.AsyncClient(timeout=_PING_SECONDS) as http:
-            status = (await http.get(source.base_url)).status_code
-    except httpx.TimeoutException:
-        raise ModelTimeout("The model's provider did not answer in time.") from None
-    except httpx.HTTPError:
-        raise ModelUnavailable("The model's provider cannot be reached.", outage=True) from None
-    if status >= 500:
-        raise ModelUnavailable(f"The model's provider is out of order ({status}).", outage=True)
+@dataclass(frozen=True, slots=True)
+class _NativeProvider:
+    source: Endpoint
+
+    async def ping(self) -> None:
+        """See Provider."""
+        try:
+            async with httpx.AsyncClient(timeout=_PING_SECONDS) as http:
+                status = (await http.get(self.source.base_url)).status_code
+        except httpx.TimeoutException:
+            raise ModelTimeout("The model's provider did not answer in time.") from None
+        except httpx.HTTPError:
+            raise ModelUnavailable("The model's provider cannot be reached.", outage=True) from None
+        if status >= 500:
+            raise ModelUnavailable(f"The model's provider is out of order ({status}).", outage=True)
+
+    async def models(self, api_key: str | None) -> tuple[str, ...]:
+        """See Provider: the configured model stands for itself."""
+        return ()

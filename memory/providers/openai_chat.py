@@ -10,13 +10,15 @@ import openai
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.outputs import ChatResult
 from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
 
 from memory.chat_model import ChatModel
-from memory.providers.chat_messages import parsed_args
+from memory.providers.chat_messages import RAW_ARGUMENTS, parsed_args
 from memory.providers.endpoint import Endpoint
 from memory.providers.failures import Failures
-from memory.providers.langchain_chat import LangChainChat, OpenAIDialect
-from memory.providers.openai_client import open_client, ping
+from memory.providers.langchain_chat import CALLERS_KEY, LangChainChat, OpenAIDialect
+from memory.providers.openai_client import open_client
+from memory.providers.openai_provider import OpenAIProvider
 
 
 class PlainChatOpenAI(ChatOpenAI):
@@ -33,16 +35,25 @@ class PlainChatOpenAI(ChatOpenAI):
         whole = super()._get_request_payload(input_, stop=stop, **kwargs)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         payload = cast("dict[str, Any]", whole)
         plain = {name: payload.pop(name) for name in ("messages", "tools") if name in payload}
+        key: SecretStr | None = payload.pop(CALLERS_KEY, None)
+        if key is not None:
+            payload["extra_headers"] = {"Authorization": f"Bearer {key.get_secret_value()}"}
         return payload | {"messages": [], "extra_body": (payload.get("extra_body") or {}) | plain}
 
     def _create_chat_result(
         self, response: dict[str, Any] | openai.BaseModel, generation_info: dict[str, Any] | None = None
     ) -> ChatResult:
         # LangChain fails on the whole answer where a tool's arguments are JSON but no object.
+        raw = list[list[str]]()
         for choice in getattr(response, "choices", None) or ():
-            for call in getattr(choice.message, "tool_calls", None) or ():
+            calls = getattr(choice.message, "tool_calls", None) or ()
+            raw.append([call.function.arguments for call in calls])
+            for call in calls:
                 call.function.arguments = json.dumps(dict(parsed_args(call.function.arguments)))
-        return super()._create_chat_result(response, generation_info)  # pyright: ignore[reportUnknownMemberType]
+        result = super()._create_chat_result(response, generation_info)  # pyright: ignore[reportUnknownMemberType]
+        for generation, arguments in zip(result.generations, raw, strict=False):
+            generation.message.additional_kwargs[RAW_ARGUMENTS] = arguments
+        return result
 
 
 @asynccontextmanager
@@ -55,6 +66,7 @@ async def open_openai_chat(
         # As a callable, because a plain key would make LangChain build a blocking client too.
         return source.api_key
 
+    failures = Failures(key_setting=source.key_setting, model_setting=model_setting)
     async with open_client(source, timeout_seconds=timeout_seconds) as client:
         chat = await asyncio.to_thread(
             PlainChatOpenAI,
@@ -71,7 +83,7 @@ async def open_openai_chat(
             chat,
             name=model,
             dialect=OpenAIDialect(),
-            failures=Failures(key_setting=source.key_setting, model_setting=model_setting),
+            failures=failures,
             timeout_seconds=timeout_seconds,
-            ping=lambda: ping(client),
+            provider=OpenAIProvider(client, failures),
         )

@@ -1,10 +1,12 @@
 """One client per OpenAI-compatible server: opened and closed in one place, and asked whether it is there."""
 
 import asyncio
+import json
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httpx
@@ -72,3 +74,15 @@ async def ping(client: openai.AsyncOpenAI) -> None:
             raise ModelUnavailable(
                 f"The model's provider is out of order ({error.status_code}).", outage=True
             ) from None
+
+
+def model_ids(text: str) -> tuple[str, ...]:
+    """The ids in a list of models: {"data": [{"id"}]}, or the bare list that some servers send; each once."""
+    try:
+        body: object = json.loads(text)
+    except ValueError:
+        return ()
+    items: object = cast("Mapping[str, Any]", body).get("data") if isinstance(body, Mapping) else body
+    found = cast("list[Any]", items) if isinstance(items, list) else []
+    named = [cast("Mapping[str, Any]", item).get("id") for item in found if isinstance(item, Mapping)]
+    return tuple(dict.fromkeys(name for name in named if isinstance(name, str) and name))

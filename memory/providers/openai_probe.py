@@ -10,7 +10,7 @@ import openai
 from memory.errors import ConfigurationError
 from memory.mem_config import MemoryConfig
 from memory.providers.endpoint import FASTEMBED, LEXICAL, Endpoint, embedding_model_name, known_dimension
-from memory.providers.openai_client import open_client
+from memory.providers.openai_client import model_ids, open_client
 from memory.providers.verdict import all_of, judge, key_refused, unreachable
 
 LIST_SECONDS = 2.0
@@ -59,7 +59,7 @@ class _Check:
         except openai.APIConnectionError:
             unreachable(None)
             return None
-        return _ids(answer.text)
+        return set(model_ids(answer.text))
 
     async def chat(self, model: str, setting: str) -> None:
         """Ask for one token."""
@@ -94,14 +94,6 @@ class _Check:
         except openai.APIConnectionError:
             unreachable(None)
         return None
-
-
-def _ids(text: str) -> set[str]:
-    """The ids in a list of models: {"data": [{"id"}]}, or the bare list that some servers send."""
-    body = _parsed(text)
-    items: object = cast("Mapping[str, Any]", body).get("data") if isinstance(body, Mapping) else body
-    found = cast("list[Any]", items) if isinstance(items, list) else []
-    return {str(cast("Mapping[str, Any]", item).get("id")) for item in found if isinstance(item, Mapping)}
 
 
 def _vector_length(text: str) -> int | None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk
 
-from memory.chat_model import ChatReply, ToolCall, Usage
-from memory.providers.chat_messages import model_named, parsed_args, to_usage
+from memory.chat_model import ChatReply, FinishReason, ToolCall, Usage
+from memory.providers.chat_messages import finish_of, model_named, parsed_args, to_usage
 
 
 @dataclass(slots=True)
@@ -15,6 +15,11 @@ class _Call:
     id: str | None
     name: str
     arguments: list[str] = field(default_factory=list[str])
+
+    def called(self, number: int) -> ToolCall:
+        """The call as a whole; `number` names one that came without an id."""
+        arguments = "".join(self.arguments) or "{}"
+        return ToolCall(self.id or f"call_{number}", self.name, parsed_args(arguments), arguments)
 
 
 @dataclass(slots=True)
@@ -25,6 +30,7 @@ class StreamedReply:
     sums_usage: bool = False
     model: str | None = None
     usage: Usage = field(default_factory=Usage)
+    finish_reason: FinishReason = "stop"
     _text: list[str] = field(default_factory=list[str])
     _calls: list[_Call] = field(default_factory=list[_Call])
 
@@ -36,6 +42,7 @@ class StreamedReply:
         for part in chunk.tool_call_chunks:
             self._add_call(part)
         self.model = self.model or model_named(chunk)
+        self.finish_reason = finish_of(chunk) or self.finish_reason
         text = str(chunk.text) or str(chunk.additional_kwargs.get("refusal") or "")
         if text:
             self._text.append(text)
@@ -46,11 +53,9 @@ class StreamedReply:
         return ChatReply(
             text="".join(self._text),
             model=self.model or self.asked,
-            tool_calls=tuple(
-                ToolCall(call.id or f"call_{number}", call.name, parsed_args("".join(call.arguments) or "{}"))
-                for number, call in enumerate(self._calls)
-            ),
+            tool_calls=tuple(call.called(number) for number, call in enumerate(self._calls)),
             usage=self.usage,
+            finish_reason=self.finish_reason,
         )
 
     def _add_call(self, part: ToolCallChunk) -> None:

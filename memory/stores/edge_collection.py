@@ -15,6 +15,7 @@ from memory.stores.points import (
     BM25,
     CREATED,
     DENSE,
+    DOCUMENT,
     FINGERPRINT,
     THREAD,
     TURN,
@@ -39,8 +40,11 @@ _BATCH = 64
 # The log grows by about 5 KB a point until a flush, which takes about 30 ms at 100,000 points.
 _FLUSH_EVERY = 1_000
 _MOST_EXCLUDED = 100_000
+_MOST_VALUES = 10_000_000
 
 Answer = TypeVar("Answer")
+PointId = str | int
+"""A point's id as the engine gives it."""
 _Asked = tuple[Query, list[float] | SparseVector | None]
 _Turns = tuple[str, tuple[str, ...]]
 """A user and turns of theirs."""
@@ -130,17 +134,47 @@ class EdgeCollection:
         found = await self._read(lambda: self._shard.retrieve(wanted, with_payload=True, with_vector=False))
         return [read_entry(str(record.id), record.payload or {}) for record in found]
 
-    async def ids(self, *, after: str | None = None, limit: int = 500) -> list[str]:
-        """One page of all ids, ascending."""
+    async def ids(self, *, after: str | None = None, limit: int = 500, scope: Scope | None = None) -> list[str]:
+        """One page of all ids, or of the scope's, ascending."""
         # The offset is part of the page if its point is still there.
-        request = edge.ScrollRequest(offset=after, limit=limit + 1, with_payload=False, with_vector=False)
+        request = edge.ScrollRequest(
+            offset=after,
+            limit=limit + 1,
+            filter=None if scope is None else owned_by(scope),
+            with_payload=False,
+            with_vector=False,
+        )
         records, _ = await self._read(lambda: self._shard.scroll(request))
         return [str(record.id) for record in records if str(record.id) != after][:limit]
 
-    async def count(self, *, user_id: str | None = None) -> int:
+    async def users(self) -> list[str]:
+        """All users who have points."""
+        return await self._values(USER, None)
+
+    async def threads(self, user_id: str) -> list[str]:
+        """The user's threads that have points."""
+        return await self._values(THREAD, Scope(user_id))
+
+    async def count(self, *, user_id: str | None = None, thread_id: str | None = None) -> int:
         """How many points there are."""
-        owned = None if user_id is None else _owned(Scope(user_id))
+        return await self.count_of(None if user_id is None else Scope(user_id, thread_id))
+
+    async def count_of(self, scope: Scope | None) -> int:
+        """How many points there are of the scope, or in all."""
+        owned = None if scope is None else owned_by(scope)
         return await self._read(lambda: self._shard.count(edge.CountRequest(filter=owned)))
+
+    async def copy_page(self, to: "EdgeCollection", *, after: PointId | None) -> PointId | None:
+        """Store the points of one page as they are in another collection; where the next page begins, if any does."""
+        request = edge.ScrollRequest(offset=after, limit=_BATCH, with_payload=True, with_vector=True)
+        records, following = await self._read(lambda: self._shard.scroll(request))
+        await to.put([edge.Point(record.id, _stored(record), record.payload) for record in records])
+        return cast("PointId | None", following)
+
+    async def put(self, points: Sequence[edge.Point]) -> None:
+        """Store points of the engine's own."""
+        if points:
+            await self._write(lambda: self._put(points))
 
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
         """Delete these points of the user."""
@@ -150,7 +184,7 @@ class EdgeCollection:
 
     async def delete(self, scope: Scope) -> int:
         """Delete the scope's points; counted and deleted without a write between."""
-        return await self._write(lambda: self._delete(_owned(scope)))
+        return await self._write(lambda: self._delete(owned_by(scope)))
 
     async def ping(self) -> None:
         """Ask the engine for its state."""
@@ -174,7 +208,7 @@ class EdgeCollection:
             return []
         params = None
         if query.channel == BM25:
-            params = edge.SearchParams(idf=edge.IdfParams(corpus=_owned(Scope(query.scope.user_id))))
+            params = edge.SearchParams(idf=edge.IdfParams(corpus=owned_by(Scope(query.scope.user_id))))
         request = edge.QueryRequest(
             limit=query.limit + excluded,
             query=edge.Query.Nearest(_named(vector), using=query.channel),
@@ -198,8 +232,18 @@ class EdgeCollection:
         records, _ = self._shard.scroll(request)
         return {record.id for record in records}
 
+    async def _values(self, field: str, scope: Scope | None) -> list[str]:
+        """What the field holds in the scope's points, each once."""
+        owned = None if scope is None else owned_by(scope)
+        request = edge.FacetRequest(field, limit=_MOST_VALUES, exact=True, filter=owned)
+        facet = await self._read(lambda: self._shard.facet(request))
+        return [str(hit.value) for hit in facet.hits]
+
     def _upsert(self, points: Sequence[Point]) -> None:
-        self._shard.update(edge.UpdateOperation.upsert_points([_record(point, self._dimension) for point in points]))
+        self._put([_record(point, self._dimension) for point in points])
+
+    def _put(self, points: Sequence[edge.Point]) -> None:
+        self._shard.update(edge.UpdateOperation.upsert_points(list(points)))
         self._unflushed += len(points)
         if self._unflushed >= _FLUSH_EVERY:
             self._shard.flush()
@@ -253,6 +297,10 @@ def _named(vector: list[float] | SparseVector) -> "edge.NamedVector":
     return edge.SparseVector(list(vector.indices), list(vector.values)) if isinstance(vector, SparseVector) else vector
 
 
+def _stored(record: edge.Record) -> "dict[str, edge.NamedVector]":
+    return cast("dict[str, edge.NamedVector]", record.vector or {})
+
+
 def _match(found: edge.ScoredPoint) -> Match:
     vectors = cast("dict[str, Vector] | None", found.vector)
     return Match(
@@ -270,7 +318,8 @@ def _owner(user_id: str, kind: Kind) -> str:
     return f"{user_id}/{kind}"  # no id holds a slash, and no kind
 
 
-def _owned(scope: Scope) -> edge.Filter:
+def owned_by(scope: Scope) -> edge.Filter:
+    """What chooses the scope's points in any collection."""
     must: list[edge.ConditionType] = [_equals(USER, scope.user_id)]
     if scope.thread_id is not None:
         must.append(_equals(THREAD, scope.thread_id))
@@ -286,5 +335,7 @@ def _searched(query: Query) -> edge.Filter:
     if query.period is not None:
         within = edge.RangeFloat(gte=to_ms(query.period.begin), lt=to_ms(query.period.end))
         must.append(edge.FieldCondition(CREATED, range=within))
+    if query.documents is not None:
+        must.append(edge.FieldCondition(DOCUMENT, match=edge.MatchAny(list(query.documents))))
     # One condition for each kind is quicker than `MatchAny` of them.
     return edge.Filter(must=must, should=[_equals(OWNER, _owner(query.scope.user_id, kind)) for kind in query.kinds])

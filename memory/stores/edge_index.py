@@ -1,18 +1,20 @@
 """The embedded vector index: Qdrant's engine in this process, one folder per collection and generation."""
 
 import asyncio
-import os
-import shutil
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from memory.errors import IndexUnavailable
 from memory.rebuildable_index import RebuildableIndex
-from memory.stores.edge_collection import EdgeCollection, open_edge_collection
-from memory.stores.points import generation_name, generation_of, siblings
+from memory.scope import Scope
+from memory.stores.edge_collection import EdgeCollection, PointId, open_edge_collection
+from memory.stores.edge_others import EdgeOthers, has_bytes
+from memory.stores.edge_place import Place
 from memory.vector_index import VectorIndex, collection_name
+
+Answer = TypeVar("Answer")
 
 
 @asynccontextmanager
@@ -25,10 +27,7 @@ async def open_edge_index(folder: Path, *, base: str, model: str, dimension: int
         IndexUnavailable: another process has it open, or the system refuses the files.
     """
     place = Place(folder, base, collection_name(base, model=model, dimension=dimension))
-    try:
-        number = await asyncio.to_thread(place.serving)
-    except OSError as error:
-        raise IndexUnavailable from error
+    number = await _on_disk(place.serving)
     current = await open_edge_collection(place.path(number), dimension=dimension)
     generations = EdgeGenerations(place, current, number=number, dimension=dimension)
     try:
@@ -36,55 +35,6 @@ async def open_edge_index(folder: Path, *, base: str, model: str, dimension: int
         yield RebuildableIndex("qdrant-edge", generations)
     finally:
         await generations.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a collection's generations lie: `<name>`, then `<name>.r2`, …, in one folder.
-
-    The file `<name>.current` names the one that serves; without it `<name>` does. It is replaced as a whole, so that a
-    kill leaves the old generation serving or the new one. Everything here blocks.
-    """
-
-    folder: Path
-    base: str
-    name: str
-
-    def path(self, number: int) -> Path:
-        """The folder of a generation."""
-        return self.folder / generation_name(self.name, number)
-
-    def serving(self) -> int:
-        """Which generation serves."""
-        try:
-            said = self._pointer.read_text(encoding="utf-8", errors="replace")
-        except (FileNotFoundError, NotADirectoryError):
-            return 1
-        return generation_of(said.strip(), name=self.name) or 1
-
-    def serve(self, number: int) -> None:
-        """Let this generation serve from the next opening on."""
-        written = self._pointer.with_name(f"{self._pointer.name}.new")
-        with written.open("w", encoding="utf-8") as file:
-            file.write(generation_name(self.name, number))
-            file.flush()
-            os.fsync(file.fileno())
-        written.replace(self._pointer)
-
-    def remove_before(self, number: int) -> None:
-        """Remove the generations before this one, whatever can be removed of them."""
-        for item in self.folder.iterdir():
-            found = generation_of(item.name, name=self.name)
-            if found is not None and found < number:
-                shutil.rmtree(item, ignore_errors=True)
-
-    def others(self) -> list[str]:
-        """The collections of other embedders; folders that were moved aside as damaged are none."""
-        return siblings(self.base, names=[item.name for item in self.folder.iterdir()], own=self.name)
-
-    @property
-    def _pointer(self) -> Path:
-        return self.folder / f"{self.name}.current"
 
 
 class EdgeGenerations:
@@ -97,6 +47,7 @@ class EdgeGenerations:
         self._dimension = dimension
         self._successor: EdgeCollection | None = None
         self._old: EdgeCollection | None = None
+        self._others = EdgeOthers(place)
 
     @asynccontextmanager
     async def successor(self) -> AsyncGenerator[EdgeCollection]:
@@ -106,9 +57,19 @@ class EdgeGenerations:
         try:
             yield opened
         finally:
-            self._successor = None
+            if self._successor is opened:
+                self._successor = None
             if self.current is not opened:
                 await opened.close()
+
+    @asynccontextmanager
+    async def copying(self) -> AsyncGenerator["EdgeCopying"]:
+        """See Generations."""
+        if self._successor is not None:
+            await self._successor.close()
+        await _on_disk(lambda: self._place.remove_after(self._number))
+        async with self.successor() as opened:
+            yield EdgeCopying(self.current, opened)
 
     async def promote(self) -> None:
         """See Generations."""
@@ -136,20 +97,52 @@ class EdgeGenerations:
         if self._old is not None:
             await self._old.close()
             self._old = None
-        try:
-            await asyncio.to_thread(self._place.remove_before, self._number)
-        except OSError as error:
-            raise IndexUnavailable from error
+        await _on_disk(lambda: self._place.remove_before(self._number))
 
     async def other_collections(self) -> list[str]:
         """See Generations."""
-        try:
-            return await asyncio.to_thread(self._place.others)
-        except OSError as error:
-            raise IndexUnavailable from error
+        return await _on_disk(self._place.others)
+
+    async def erase_elsewhere(self, scope: Scope) -> int:
+        """See Generations. What was moved aside as damaged goes with a whole user: nobody can take a part out of it."""
+        if self._successor is None:
+            await _on_disk(lambda: self._place.remove_after(self._number))
+        return await _on_disk(lambda: self._others.erase(scope))
+
+    async def remaining(self, scope: Scope) -> int:
+        """See Generations."""
+        elsewhere = await _on_disk(lambda: self._others.remaining(scope))
+        successor = await self._successor.count_of(scope) if self._successor is not None else 0
+        return await self.current.count_of(scope) + successor + elsewhere
+
+    async def has_traces(self, user_id: str) -> bool:
+        """See Generations: the engine's log and its payload files keep what was deleted, the ids as they are."""
+        return await _on_disk(lambda: has_bytes(self._place.path(self._number), user_id.encode()))
 
     async def close(self) -> None:
         """Close what is open."""
         for opened in (self._old, self.current):
             if opened is not None:
                 await opened.close()
+
+
+class EdgeCopying:
+    """Copies a collection's points, as they are, into an empty one."""
+
+    def __init__(self, current: EdgeCollection, points: EdgeCollection) -> None:
+        self.points = points
+        self._current = current
+        self._after: PointId | None = None
+
+    async def copy_some(self) -> bool:
+        """See Copying."""
+        self._after = await self._current.copy_page(self.points, after=self._after)
+        return self._after is not None
+
+
+async def _on_disk(work: Callable[[], Answer]) -> Answer:
+    """Do what blocks in a thread; what the system refuses is IndexUnavailable."""
+    try:
+        return await asyncio.to_thread(work)
+    except OSError as error:
+        raise IndexUnavailable from error

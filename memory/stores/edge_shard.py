@@ -27,7 +27,7 @@ from qdrant_edge import (
 )
 
 from memory.errors import IndexUnavailable
-from memory.stores.points import BM25, CONTEXT, CREATED, DENSE, THREAD, TURN, USER
+from memory.stores.points import BM25, CONTEXT, CREATED, DENSE, DOCUMENT, THREAD, TURN, USER
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ def _load(path: Path, *, dimension: int) -> EdgeShard | None:
             _probe(shard)
             return shard
     except IndexUnavailable as error:
-        if _NOT_DAMAGE.search(str(error.__cause__)):
+        if not is_damage(error):
             raise
         reason = type(error.__cause__).__name__
     aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z")
@@ -114,6 +114,11 @@ def _load(path: Path, *, dimension: int) -> EdgeShard | None:
         extra={"action": "index_damaged", "collection": path.name, "moved_to": aside.name, "reason": reason},
     )
     return None
+
+
+def is_damage(error: IndexUnavailable) -> bool:
+    """Whether the engine could not open a folder because of what is in it."""
+    return error.__cause__ is not None and not _NOT_DAMAGE.search(str(error.__cause__))
 
 
 def _probe(shard: EdgeShard) -> None:
@@ -142,7 +147,7 @@ def _index_payload(shard: EdgeShard) -> None:
     """Index the fields that filters use; a kill between two of these is mended at the next start."""
     present = shard.info().payload_schema
     wanted: dict[str, KeywordIndexParams | IntegerIndexParams] = {
-        **{field: KeywordIndexParams(is_tenant=field == USER) for field in (USER, THREAD, TURN, OWNER)},
+        **{field: KeywordIndexParams(is_tenant=field == USER) for field in (USER, THREAD, TURN, DOCUMENT, OWNER)},
         CREATED: IntegerIndexParams(lookup=False, range=True),
     }
     for field, params in wanted.items():

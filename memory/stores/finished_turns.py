@@ -1,4 +1,4 @@
-"""Turns whose reply is there, taken apart for a store that inserts them whole."""
+"""Turns that a store inserts whole, taken apart."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,15 +18,15 @@ class FinishedTurn(NamedTuple):
 
 
 def finished(turns: Sequence[Turn]) -> list[FinishedTurn]:
-    """The turns in their order.
+    """Those of the turns that have a reply, in their order.
 
     Raises:
-        ValueError: one of them is unfinished.
+        ValueError: one of them has a reply without a result or an update.
     """
-    return [_finished(turn) for turn in turns]
+    return [_finished(turn, turn.reply) for turn in turns if turn.reply is not None]
 
 
-def _finished(turn: Turn) -> FinishedTurn:
-    if turn.reply is None or turn.result is None or turn.update is None:
-        raise ValueError(f"Turn {turn.message.turn_id} is unfinished; only finished turns can be stored whole.")
-    return FinishedTurn(turn.message, turn.reply, turn.result, turn.update, said=len(turn.messages))
+def _finished(turn: Turn, reply: Message) -> FinishedTurn:
+    if turn.result is None or turn.update is None:
+        raise ValueError(f"Turn {turn.message.turn_id} has a reply without its result or its update.")
+    return FinishedTurn(turn.message, reply, turn.result, turn.update, said=len(turn.messages))

@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 from zlib import crc32
 
 from memory.times import from_ms
-from memory.vector_index import Entry, Point, Query, SparseVector, Vector
+from memory.vector_index import Entry, Origin, Point, Query, SparseVector, Vector
 
 DENSE, CONTEXT, BM25 = "dense", "context", "bm25"
 USER, THREAD, TURN, KIND = "metadata.user_id", "metadata.thread_id", "metadata.turn_id", "metadata.kind"
 FINGERPRINT, CREATED = "metadata.fingerprint", "metadata.created_at"
+DOCUMENT = "metadata.document_id"
 
 _WORD_IDS = 2**32
 
@@ -33,6 +34,7 @@ def read_entry(point_id: str, payload: Mapping[str, Any]) -> Entry:
         name=said["name"],
         message_id=said["message_id"],
         position=said.get("position"),  # points from before there were positions
+        origin=Origin(said["document_id"]) if said.get("document_id") else None,
     )
 
 
@@ -90,7 +92,7 @@ def checked_query(query: Query, dimension: int) -> list[float] | SparseVector | 
         vector = checked_words(query.vector, query.scope.user_id)
     else:
         vector = checked(query.vector, dimension)
-    finds_nothing = not query.kinds or (query.ids is not None and not query.ids)
+    finds_nothing = not query.kinds or any(chosen is not None and not chosen for chosen in (query.ids, query.documents))
     return None if finds_nothing else vector
 
 

@@ -15,7 +15,7 @@ from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from memory.errors import ConfigurationError, IndexUnavailable, RecollectError
-from memory.stores.points import BM25, CONTEXT, CREATED, DENSE, KIND, THREAD, TURN, USER
+from memory.stores.points import BM25, CONTEXT, CREATED, DENSE, DOCUMENT, KIND, THREAD, TURN, USER
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ class QdrantCollection:
     async def _index_payload(self, name: str) -> None:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Payload indexes have no effect in the local Qdrant")
-            for path in (USER, THREAD, TURN, KIND):
+            for path in (USER, THREAD, TURN, KIND, DOCUMENT):
                 schema = models.KeywordIndexParams(
                     type=models.KeywordIndexType.KEYWORD, is_tenant=True if path == USER else None
                 )

@@ -2,15 +2,16 @@
 
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
-from qdrant_client import AsyncQdrantClient
+from qdrant_client import AsyncQdrantClient, models
 
 from memory.errors import IndexUnavailable
-from memory.rebuildable_index import RebuildableIndex
+from memory.rebuildable_index import Copying, RebuildableIndex
+from memory.scope import Scope
 from memory.stores.points import generation_name, generation_of, siblings
 from memory.stores.qdrant_collection import QdrantCollection, QdrantServer, ServingCollection
-from memory.stores.qdrant_points import QdrantPoints
+from memory.stores.qdrant_points import QdrantPoints, owned_by
 from memory.vector_index import VectorIndex, collection_name
 
 log = logging.getLogger(__name__)
@@ -91,6 +92,41 @@ class QdrantGenerations:
     async def other_collections(self) -> list[str]:
         """See Generations."""
         return siblings(self._base, names=await self._listed(), own=self._serving.name)
+
+    async def erase_elsewhere(self, scope: Scope) -> int:
+        """See Generations: other embedders' collections, and generations that do not serve."""
+        deleted = 0
+        for name in await self._elsewhere():
+            chosen = models.FilterSelector(filter=owned_by(scope))
+            found = await self._count(name, scope)
+            await self._serving.ask(lambda name=name, chosen=chosen: self._client.delete(name, chosen, wait=True))
+            deleted += found
+        return deleted
+
+    async def remaining(self, scope: Scope) -> int:
+        """See Generations."""
+        counts = [await self._count(name, scope) for name in await self._elsewhere()]
+        return await self._count(self._serving.address, scope) + sum(counts)
+
+    async def has_traces(self, user_id: str) -> bool:
+        """See Generations: the files are the server's."""
+        return False
+
+    def copying(self) -> AbstractAsyncContextManager[Copying] | None:
+        """See Generations."""
+        return None
+
+    async def _elsewhere(self) -> list[str]:
+        """All collections of the base name but the one that serves."""
+        serving = await self._serving.ask(self._serving.target)
+        listed = [name for name in await self._listed() if name != serving]
+        own = [name for name in listed if generation_of(name, name=self._serving.name) is not None]
+        others = siblings(self._base, names=listed, own=self._serving.name)
+        return own + [name for name in listed if any(generation_of(name, name=other) is not None for other in others)]
+
+    async def _count(self, name: str, scope: Scope) -> int:
+        answer = await self._serving.ask(lambda: self._client.count(name, count_filter=owned_by(scope), exact=True))
+        return int(answer.count)
 
     @property
     def _following(self) -> str:

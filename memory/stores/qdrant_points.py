@@ -10,6 +10,7 @@ from memory.stores.points import (
     BM25,
     CREATED,
     DENSE,
+    DOCUMENT,
     FINGERPRINT,
     KIND,
     THREAD,
@@ -30,6 +31,7 @@ from memory.times import to_ms
 from memory.vector_index import Entry, Match, Point, Query, SparseVector, Vector
 
 _BATCH = 64
+_MOST_VALUES = 1_000_000
 
 
 class QdrantPoints:
@@ -100,19 +102,32 @@ class QdrantPoints:
         )
         return [read_entry(str(record.id), record.payload or {}) for record in found]
 
-    async def ids(self, *, after: str | None = None, limit: int = 500) -> list[str]:
-        """One page of all ids, ascending."""
+    async def ids(self, *, after: str | None = None, limit: int = 500, scope: Scope | None = None) -> list[str]:
+        """One page of all ids, or of the scope's, ascending."""
         # The offset is part of the page if its point is still there.
         records, _ = await self._collection.ask(
             lambda: self._client.scroll(
-                self._collection.address, offset=after, limit=limit + 1, with_payload=False, with_vectors=False
+                self._collection.address,
+                scroll_filter=None if scope is None else owned_by(scope),
+                offset=after,
+                limit=limit + 1,
+                with_payload=False,
+                with_vectors=False,
             )
         )
         return [str(record.id) for record in records if str(record.id) != after][:limit]
 
-    async def count(self, *, user_id: str | None = None) -> int:
+    async def users(self) -> list[str]:
+        """All users who have points."""
+        return await self._values(USER, None)
+
+    async def threads(self, user_id: str) -> list[str]:
+        """The user's threads that have points."""
+        return await self._values(THREAD, Scope(user_id))
+
+    async def count(self, *, user_id: str | None = None, thread_id: str | None = None) -> int:
         """How many points there are, exactly."""
-        return await self._count(None if user_id is None else _owned(Scope(user_id)))
+        return await self._count(None if user_id is None else owned_by(Scope(user_id, thread_id)))
 
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
         """Delete these points of the user."""
@@ -122,7 +137,7 @@ class QdrantPoints:
 
     async def delete(self, scope: Scope) -> int:
         """Delete the scope's points, counted just before."""
-        owned = _owned(scope)
+        owned = owned_by(scope)
         there = await self._count(owned)
         await self._delete(owned)
         return there
@@ -130,6 +145,16 @@ class QdrantPoints:
     async def ping(self) -> None:
         """Ask the server for the collection, which needs the right key."""
         await self._collection.ask(lambda: self._client.collection_exists(self._collection.address))
+
+    async def _values(self, field: str, scope: Scope | None) -> list[str]:
+        """What the field holds in the scope's points, each once."""
+        owned = None if scope is None else owned_by(scope)
+        answer = await self._collection.ask(
+            lambda: self._client.facet(
+                self._collection.address, key=field, facet_filter=owned, limit=_MOST_VALUES, exact=True
+            )
+        )
+        return [str(hit.value) for hit in answer.hits]
 
     async def _count(self, owned: models.Filter | None) -> int:
         answer = await self._collection.ask(
@@ -157,7 +182,7 @@ def _sparse(vector: SparseVector) -> models.SparseVector:
 def _request(query: Query, vector: list[float] | SparseVector | None) -> models.QueryRequest:
     params = None
     if query.channel == BM25:
-        params = models.SearchParams(idf=models.IdfCorpusParams(corpus=_owned(Scope(query.scope.user_id))))
+        params = models.SearchParams(idf=models.IdfCorpusParams(corpus=owned_by(Scope(query.scope.user_id))))
     return models.QueryRequest(
         query=_sparse(vector) if isinstance(vector, SparseVector) else vector,
         using=query.channel,
@@ -182,7 +207,8 @@ def _equals(field: str, value: str) -> models.FieldCondition:
     return models.FieldCondition(key=field, match=models.MatchValue(value=value))
 
 
-def _owned(scope: Scope) -> models.Filter:
+def owned_by(scope: Scope) -> models.Filter:
+    """What chooses the scope's points in any collection."""
     return models.Filter(must=_within(scope))
 
 
@@ -201,6 +227,8 @@ def _searched(query: Query) -> models.Filter:
     if query.period is not None:
         within = models.Range(gte=to_ms(query.period.begin), lt=to_ms(query.period.end))
         must.append(models.FieldCondition(key=CREATED, range=within))
+    if query.documents is not None:
+        must.append(models.FieldCondition(key=DOCUMENT, match=models.MatchAny(any=list(query.documents))))
     must_not: list[models.Condition] | None = None
     if query.exclude_turns:
         must_not = [models.FieldCondition(key=TURN, match=models.MatchAny(any=list(query.exclude_turns)))]

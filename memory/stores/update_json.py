@@ -13,7 +13,7 @@ from typing import Any, cast
 from memory.decision import Change, Proposal, Refused
 from memory.planned_write import PlannedWrite
 from memory.stores.json_text import to_json
-from memory.update import Left, Step, StepName, Undo, Update
+from memory.update import Earlier, Left, Step, StepName, Undo, Update
 
 _CHANGE = tuple(item.name for item in fields(Change))
 _REFUSED = tuple(item.name for item in fields(Refused))
@@ -25,26 +25,22 @@ _LEFT = tuple(item.name for item in fields(Left))
 
 def update_to_json(update: Update) -> str:
     """The whole update; times in ISO 8601."""
-    record: dict[str, Any] = {"steps": {name: _step_record(step) for name, step in update.steps.items()}}
-    if update.model is not None:
-        record["model"] = update.model
-    if update.planned:
-        record["planned"] = True
-    if update.changes:
-        record["changes"] = _records(update.changes, _CHANGE)
-    if update.refused:
-        record["refused"] = _records(update.refused, _REFUSED)
-    if update.proposals:
-        record["proposals"] = _records(update.proposals, _PROPOSAL)
-    if update.writes:
-        record["writes"] = _records(update.writes, _WRITE)
-    if update.learned:
-        record["learned"] = update.learned
-    if update.wanted_model is not None:
-        record["wanted_model"] = update.wanted_model
-    if update.undo is not None:
-        record["undo"] = _undo_record(update.undo)
-    return to_json(record)
+    steps = {name: _step_record(step) for name, step in update.steps.items()}
+    others: dict[str, Any] = {
+        "model": update.model,
+        "planned": update.planned,
+        "changes": _records(update.changes, _CHANGE),
+        "refused": _records(update.refused, _REFUSED),
+        "proposals": _records(update.proposals, _PROPOSAL),
+        "writes": _records(update.writes, _WRITE),
+        "learned": update.learned,
+        "wanted_model": update.wanted_model,
+        "undo": None if update.undo is None else _undo_record(update.undo),
+        "earlier": None if update.earlier is None else _earlier_record(update.earlier),
+        "anew": update.anew,
+    }
+    said = {name: value for name, value in others.items() if value or isinstance(value, str)}
+    return to_json({"steps": steps, **said})
 
 
 def update_from_json(text: str) -> Update:
@@ -62,6 +58,8 @@ def update_from_json(text: str) -> Update:
         learned=record.get("learned", 0),
         wanted_model=record.get("wanted_model"),
         undo=_undo(record["undo"]) if "undo" in record else None,
+        earlier=_earlier(record["earlier"]) if "earlier" in record else None,
+        anew=record.get("anew", False),
     )
 
 
@@ -100,6 +98,24 @@ def _undo(record: Mapping[str, Any]) -> Undo:
         done=record.get("done", False),
         changes=tuple(Change(**_known(item, _CHANGE)) for item in record.get("changes", ())),
         left=tuple(Left(**_known(item, _LEFT)) for item in record.get("left", ())),
+    )
+
+
+def _earlier_record(earlier: Earlier) -> dict[str, Any]:
+    return {
+        "at": earlier.at.isoformat(),
+        "writes": _records(earlier.writes, _WRITE),
+        "fact_ids": list(earlier.fact_ids),
+        "done": earlier.done,
+    }
+
+
+def _earlier(record: Mapping[str, Any]) -> Earlier:
+    return Earlier(
+        at=datetime.fromisoformat(record["at"]),
+        writes=tuple(PlannedWrite(**_tagged(item, _WRITE)) for item in record.get("writes", ())),
+        fact_ids=tuple(record.get("fact_ids", ())),
+        done=record.get("done", False),
     )
 
 

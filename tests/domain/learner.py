@@ -12,13 +12,16 @@ from memory.decision import Proposal
 from memory.documents import Documents
 from memory.embedder import Embedder
 from memory.extractor import Extraction, ExtractionRequest
+from memory.fences import Fences
 from memory.known_facts import Nomination
+from memory.known_passages import KnownPassages
 from memory.learning import FactsStep
 from memory.mem_config import MemoryConfig
 from memory.owed_points import OwedPoints
 from memory.providers.lexical import LexicalEmbedder
 from memory.reconciliation import Review
 from memory.scope import Scope
+from memory.shelf import Shelf
 from memory.stores.edge_index import open_edge_index
 from memory.stores.sqlite import open_sqlite_documents
 from memory.vector_index import VectorIndex
@@ -133,10 +136,18 @@ def facts_step(
         documents=used,
         extractor=extractor,
         nomination=Nomination(opened.index, opened.embedder, chosen.duplicate_similarity),
+        passages=KnownPassages(
+            Shelf(opened.documents.library, clock),
+            opened.documents.library,
+            opened.index,
+            opened.embedder,
+            chosen.duplicate_similarity,
+        ),
         points=opened.points,
         batching=Batching(used, chosen),
         review=review or Review("off", ()),
         schema=None,
         bounds=Boundless(),
+        fences=Fences(used.erasures),
         clock=clock,
     )

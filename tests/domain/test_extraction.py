@@ -54,6 +54,9 @@ class ScriptedChat:
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
         yield await self.complete(request)
 
+    async def models(self, *, api_key: str | None = None) -> list[str]:
+        return [self.name]
+
     async def ping(self) -> None:
         return None
 

@@ -273,7 +273,7 @@ async def test_a_thread_that_is_deleted_while_it_is_imported_leaves_no_points(me
 
     async def delete() -> None:
         await embedder.is_waiting.wait()
-        await memory.threads.delete(Scope("ada", "t1"))
+        await memory.threads.delete(Scope("ada", "t1"), by="")
         embedder.gate.set()
 
     await asyncio.gather(bring(replace(memory, embedder=embedder), *talk(5)), delete())
@@ -341,7 +341,7 @@ async def test_what_was_forgotten_stays_forgotten(memory: Memory) -> None:
         ({"key": "A b"}, "key must be of the form [a-z][a-z0-9_]{0,63}."),
         ({"value": ""}, "value must have 1 to 1,000 characters."),
         ({"value": "x" * 1_001}, "value must have 1 to 1,000 characters."),
-        ({"kind": "thing"}, 'kind must be "fact" or "summary"; a message has none.'),
+        ({"kind": "thing"}, "type must be one of message, fact, turn, thread, summary, document."),
         ({"role": "user"}, '"role" is not a known field.'),
     ],
 )

@@ -53,6 +53,9 @@ class ScriptedChat:
     def stream(self, request: ChatRequest) -> Any:
         raise NotImplementedError
 
+    async def models(self, *, api_key: str | None = None) -> list[str]:
+        return [self.name]
+
     async def ping(self) -> None:
         """It is here."""
 

@@ -4,12 +4,23 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from memory.errors import IndexUnavailable, InvalidRequest, ModelUnavailable, NotFound, UnreadableAnswer
+from memory.data_holders import DocumentsHolder, IndexHolder
+from memory.erasing import Erasing
+from memory.errors import (
+    ErasurePending,
+    IndexUnavailable,
+    InvalidRequest,
+    ModelUnavailable,
+    NotFound,
+    UnreadableAnswer,
+)
+from memory.fences import Fences
 from memory.finding import Finding, Request
 from memory.mem_config import MemoryConfig
 from memory.owed_points import OwedPoints
@@ -47,9 +58,11 @@ class Book:
     book: ThreadBook
     points: OwedPoints
     learning: Learning
+    erasing: Erasing
     clock: JumpingClock
 
     async def close(self) -> None:
+        await self.erasing.close()
         await self.book.close()
         await self.points.close()
 
@@ -58,9 +71,16 @@ def make(opened: Stores, summarizer: Summarizer | None = None, config: MemoryCon
     points = OwedPoints(opened.documents, opened.index, LexicalEmbedder(), sweep_seconds=3600)
     learning, clock = Learning(), JumpingClock()
     chosen = summarizer or ScriptedSummarizer()
-    return Book(
-        ThreadBook(opened.documents, opened.index, points, learning, chosen, config, clock), points, learning, clock
+    documents = opened.documents
+    holders = (
+        DocumentsHolder("conversations", documents, documents.conversations.delete),
+        DocumentsHolder("facts", documents, documents.facts.delete),
+        DocumentsHolder("threads", documents, documents.threads.delete),
+        IndexHolder(opened.index),
     )
+    erasing = Erasing(documents.erasures, Fences(documents.erasures), holders, clock, 0.02)
+    book = ThreadBook(documents, opened.index, points, learning, erasing, chosen, config, clock)
+    return Book(book, points, learning, erasing, clock)
 
 
 @pytest.fixture
@@ -119,7 +139,7 @@ async def test_threads_with_nearly_the_same_name_and_time_are_told_apart(opened:
 async def test_there_is_no_thread_that_nobody_wrote_to(opened: Stores) -> None:
     await say(opened.documents, "hi", Scope("bob", "t1"))
     made = make(opened)
-    for verb in (made.book.overview, made.book.archive, made.book.summary, made.book.delete):
+    for verb in (made.book.overview, made.book.archive, made.book.summary, partial(made.book.delete, by="key")):
         with pytest.raises(NotFound):
             await verb(T1)
     with pytest.raises(NotFound):
@@ -399,29 +419,30 @@ async def _lived_in(stores: Stores) -> Book:
 async def test_a_deleted_thread_is_gone_and_the_users_facts_stay(opened: Stores) -> None:
     made = await _lived_in(opened)
     assert await opened.index.count() == 13
-    deleted = await made.book.delete(T1)
-    assert (deleted.messages, deleted.facts, deleted.records, deleted.points) == (4, 1, 1, 6)
+    deleted = await made.book.delete(T1, by="key")
+    assert deleted.counts == {"conversations": 4, "facts": 1, "threads": 1, "index": 6}
+    assert set(deleted.remaining.values()) == {0}
     await _only_the_other_is_left(opened)
     with pytest.raises(NotFound):
-        await made.book.delete(T1)
+        await made.book.delete(T1, by="key")
     await say(opened.documents, "again", turn_id="t1 0")
     assert (await made.book.overview(T1)).as_whole_json()["summary"] is None
     await made.close()
 
 
 async def test_a_deletion_that_was_killed_is_finished_by_another(tmp_path: Path) -> None:
-    for calls in range(5):
+    for calls in range(6):
         async with open_stores(tmp_path / str(calls)) as stores:
             made = await _lived_in(stores)
             died = False
             dying = make(stores.mortal(calls))
             try:
-                await dying.book.delete(T1)
+                await dying.book.delete(T1, by="key")
             except Killed:
                 died = True
-            assert died == (calls < 4)
+            assert died == (calls < 5)
             if died:
-                await made.book.delete(T1)
+                await made.book.delete(T1, by="key")
             await _only_the_other_is_left(stores)
             await dying.close()
             await made.close()
@@ -430,12 +451,12 @@ async def test_a_deletion_that_was_killed_is_finished_by_another(tmp_path: Path)
 async def test_points_that_a_broken_index_kept_go_when_it_is_back(opened: Stores) -> None:
     made = await _lived_in(opened)
     broken = _Broken(opened.index)
-    made.book.index = cast("VectorIndex", broken)
-    with pytest.raises(IndexUnavailable):
-        await made.book.delete(T1)
+    made.erasing.holders = [*made.erasing.holders[:-1], IndexHolder(cast("VectorIndex", broken))]
+    with pytest.raises(ErasurePending):
+        await made.book.delete(T1, by="key")
     assert await opened.documents.conversations.last_position(T1) == 0
     broken.is_down = False
-    made.book.start()
+    made.erasing.start()
     async with asyncio.timeout(10):
         while await opened.index.count() > 7:  # noqa: ASYNC110 - a task's doing
             await asyncio.sleep(0.01)
@@ -445,15 +466,18 @@ async def test_points_that_a_broken_index_kept_go_when_it_is_back(opened: Stores
 
 @dataclass
 class _Broken:
-    """An index whose deletions fail while it is down."""
+    """An index that cannot be erased from while it is down."""
 
     index: VectorIndex
     is_down: bool = True
 
-    async def delete(self, scope: Scope) -> int:
+    async def erase(self, scope: Scope) -> int:
         if self.is_down:
             raise IndexUnavailable
-        return await self.index.delete(scope)
+        return await self.index.erase(scope)
+
+    async def remaining(self, scope: Scope) -> int:
+        return await self.index.remaining(scope)
 
 
 async def _only_the_other_is_left(stores: Stores) -> None:

@@ -12,6 +12,8 @@ Body = dict[str, Any]
 Answer = str | int | bytes | Mapping[str, Any]
 
 AGENT_TOOLS = frozenset({"search_memory", "remember_fact"})
+CLIENT_TOOLS = frozenset({"get_weather", "get_time"})
+"""What tests of chat clients call their own tools."""
 _USAGE = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
 
 
@@ -31,7 +33,7 @@ def vector_of(text: str, dimensions: int) -> list[float]:
 def extraction_tool(body: Body) -> Body | None:
     """The function of an extraction request, None for any other."""
     functions = [tool["function"] for tool in body.get("tools") or ()]
-    return next((function for function in functions if function["name"] not in AGENT_TOOLS), None)
+    return next((function for function in functions if function["name"] not in AGENT_TOOLS | CLIENT_TOOLS), None)
 
 
 def array_property(function: Body) -> str:

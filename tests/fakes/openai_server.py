@@ -6,8 +6,9 @@
 It answers `/v1/chat/completions` (plain and streamed), `/v1/embeddings` and `/v1/models`. What it does by default:
 
 * Chat: "All right." with usage 10 + 2 tokens. A request that offers a function other than the agent's own
-  (`search_memory`, `remember_fact`) is an extraction: it is answered by calling that function with an empty array
-  under the schema's single array property. In JSON mode the text is `{"decisions": []}`.
+  (`search_memory`, `remember_fact`) and a chat client's (`CLIENT_TOOLS`) is an extraction: it is answered by calling
+  that function with an empty array under the schema's single array property. In JSON mode the text is
+  `{"decisions": []}`.
 * Embeddings: words hashed into `dimensions` numbers, so that texts with words in common are alike. Lists of floats;
   base64 where the request asks for it. `floats_only = True` ignores that wish, as some servers do.
 * Models: `models` ("fake-chat", "fake-embed"); `None` makes the route a 404.

@@ -151,7 +151,8 @@ async def test_the_mock_logs_and_stores_nothing(
         assert await mock.reject_fact("id") == {}
         assert await mock.undo("turn") == {"turn_id": "turn", "undone": [], "left": []}
         assert await mock.learn("turn") == {}
-    assert len(caplog.records) == 14
+        assert await mock.add_text("secret") == {}
+    assert len(caplog.records) == 15
     assert "secret" not in caplog.text
     assert await asyncio.to_thread(lambda: list(tmp_path.iterdir())) == []
 
@@ -206,6 +207,19 @@ async def test_a_person_undoes_a_turn_and_has_it_learned_again(agent: MemoryAgen
     with pytest.raises(FactsChanged):
         await agent.undo("turn-1")
     assert (await agent.undo("turn-1", force=True))["left"][0]["key"] == "name"
+
+
+async def test_a_text_teaches_without_a_turn(agent: MemoryAgent) -> None:
+    learned = await agent.add_text("My name is Ada. I live in Oslo.")
+    assert (learned["model"], learned["refused"]) == ("offline", [])
+    assert [(change["decision"], change["after"]) for change in learned["changes"]] == [("add", "Ada"), ("add", "Oslo")]
+    assert await agent.get_user_facts() == {"name": "Ada", "location": "Oslo"}
+    assert await agent.fetch_short_term() == []
+    assert [change["decision"] for change in (await agent.add_text("I live in Oslo.", scope="thread"))["changes"]] == [
+        "keep"
+    ]
+    with pytest.raises(InvalidRequest):
+        await agent.add_text("")
 
 
 def test_the_readme_prints_what_it_says(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ import re
 import socket
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +39,11 @@ def shown_port() -> int | None:
     return SHOWN_PORT
 
 
+def with_commands() -> dict[str, str]:
+    """The environment of somebody who has the commands of this installation at hand."""
+    return {**os.environ, "PATH": f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}"}
+
+
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Service]:
     with Service(tmp_path, port=shown_port()) as started:
@@ -50,7 +56,9 @@ def test_every_answer_that_it_shows_is_true(running: Service) -> None:
     assert len(steps) >= 7
     for step in steps:
         command = step.command.replace(f"127.0.0.1:{SHOWN_PORT}", f"127.0.0.1:{running.port}")
-        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            ["bash", "-c", command], env=with_commands(), capture_output=True, text=True, timeout=60, check=False
+        )
         assert (done.stdout.strip(), done.stderr) == (step.printed, ""), f"{step.command}\n{running.log}"
 
 
@@ -81,6 +89,18 @@ def test_the_library_prints_what_it_shows(tmp_path: Path) -> None:
     )
 
     assert done.stdout == blocks("text")[0], done.stderr
+
+
+def test_an_openai_client_gets_the_memory_that_it_shows(running: Service) -> None:
+    (source,) = [block for block in blocks("python") if "OpenAI(base_url" in block]
+    source = source.replace(f"127.0.0.1:{SHOWN_PORT}", f"127.0.0.1:{running.port}")
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.stdout == "Nice to meet you, Ada.\n", done.stderr
+    assert [message["content"] for message in running.get("/api/threads/t1/messages", user_id="ada")["items"]] == [
+        "Hi, I'm Ada.",
+        "Nice to meet you, Ada.",
+    ]
 
 
 def test_its_retriever_uses_what_there_is() -> None:

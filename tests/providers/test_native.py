@@ -1,4 +1,7 @@
+import json
 import sys
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -137,3 +140,36 @@ async def test_a_missing_package_names_the_extra(provider: str, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, PACKAGES[provider], None)
     with pytest.raises(ConfigurationError, match=rf"recollect\[{provider}\]"):
         await open_chat_model(configured(provider)).__aenter__()
+
+
+async def test_a_chat_clients_wishes_are_put_in_the_provider_s_words(provider: str, fake: FakeOpenAI) -> None:
+    asked = list[dict[str, Any]]()
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        asked.append(body)
+        return ANSWERS[provider]
+
+    fake.on_other = answer
+    said: dict[str, Any] = {
+        "temperature": 0.5,
+        "max_tokens": 7,
+        "stop": "END",
+        "tool_choice": "required",
+        "seed": 3,
+        "logit_bias": {},
+    }
+    wishes = replace(EXTRACT, tool_choice=None, parameters=said, model="another-model")
+    async with open_chat_model(configured(provider, fake.url.removesuffix("/v1"))) as chat:
+        reply = await chat.complete(wishes)
+        assert await chat.models() == [PROVIDERS[provider]]
+        unchanged = await chat.complete(EXTRACT)
+    sent = json.dumps(asked[0])
+    assert (reply.text, reply.finish_reason) == ("Let me see.", "stop")
+    assert reply.tool_calls == unchanged.tool_calls
+    settings = asked[0] if provider == "anthropic" else asked[0]["generationConfig"]
+    names = {"anthropic": ("max_tokens", "stop_sequences"), "gemini": ("maxOutputTokens", "stopSequences")}
+    assert (settings["temperature"], settings[names[provider][0]]) == (0.5, 7)
+    assert settings[names[provider][1]] == ["END"]
+    assert "any" in sent.lower()
+    assert "another-model" in (sent if provider == "anthropic" else fake.requests[0].path)
+    assert "logit_bias" not in sent

@@ -16,13 +16,14 @@ def recollect(running: Service, *arguments: str) -> "subprocess.CompletedProcess
     return subprocess.CompletedProcess(command.args, command.returncode, told, shown)
 
 
-def recollecting(running: Service, *arguments: str) -> "subprocess.Popen[str]":
-    """Start a command; its caller waits for it."""
+def recollecting(running: Service, *arguments: str, stdin: int | None = None) -> "subprocess.Popen[str]":
+    """Start a command; its caller waits for it. `stdin`: a PIPE for what is typed into it."""
     settings = {"PYTHONPATH": str(PROJECT), "DATA_DIR": str(running.data_dir), "COLUMNS": "200", **running.settings}
     return subprocess.Popen(
         [sys.executable, "-c", "from api.cli import main; main()", *arguments],
         cwd=running.folder,
         env={**os.environ, **settings},
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from uuid import uuid4
 
+import openai
 import pytest
 
 from tests.fakes.openai_server import FakeOpenAI
+from tests.service.chats import Chats
 from tests.service.running import Service, model_settings, service
 from tests.service.scripts import learning
 
@@ -46,6 +48,19 @@ def model(scripted_model: FakeOpenAI) -> Iterator[FakeOpenAI]:
     scripted_model.recover()
     scripted_model.on_chat = scripted_model.on_embeddings = None
     scripted_model.piece_seconds = scripted_model.chat_seconds = 0.0
+
+
+@pytest.fixture(scope="session")
+def openai_of_served(served: Service) -> Iterator[openai.OpenAI]:
+    """OpenAI's own client of `served`; tests take `chats`."""
+    with openai.OpenAI(base_url=f"{served.url}/v1", api_key="unused", max_retries=0) as client:
+        yield client
+
+
+@pytest.fixture
+def chats(openai_of_served: openai.OpenAI, model: FakeOpenAI, user: str) -> Chats:
+    """`user` at OpenAI's client of `served`."""
+    return Chats(openai_of_served, user)
 
 
 @pytest.fixture

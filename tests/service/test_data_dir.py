@@ -45,7 +45,7 @@ def test_a_new_folder_is_the_owners_alone(tmp_path: Path) -> None:
         assert owner == Owner(os.getpid(), URL) == read_owner(path)
         assert mode(path) == 0o700
         assert mode(path / "lock") == 0o600
-        assert json.loads((path / "lock").read_text()) == {"pid": os.getpid(), "url": URL}
+        assert json.loads((path / "lock").read_text()) == {"pid": os.getpid(), "url": URL, "token": None}
     assert read_owner(path) is None
 
 
@@ -54,6 +54,24 @@ def test_a_folder_that_exists_keeps_its_mode(tmp_path: Path) -> None:
     with own_data_dir(tmp_path, url=None):
         assert mode(tmp_path) == 0o750
         assert read_owner(tmp_path) == Owner(os.getpid(), None)
+
+
+def test_the_owners_token_is_read_by_its_own_user_alone_and_goes_with_it(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch(mode=0o644)
+    with own_data_dir(tmp_path, url=URL, token="hush") as owner:
+        assert read_owner(tmp_path) == owner == Owner(os.getpid(), URL, "hush")
+        assert mode(tmp_path / "lock") == 0o600
+        assert "hush" not in repr(owner)
+        with pytest.raises(ConfigurationError) as raised, own_data_dir(tmp_path, url=None):
+            pass
+        assert "hush" not in raised.value.message
+    assert "hush" not in (tmp_path / "lock").read_text()
+
+
+def test_an_owner_of_an_earlier_version_has_no_token(tmp_path: Path) -> None:
+    with own_data_dir(tmp_path, url=URL):
+        (tmp_path / "lock").write_text('{"pid": 1, "url": null}')
+        assert read_owner(tmp_path) == Owner(1, None)
 
 
 def test_a_second_owner_is_told_who_the_first_is(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import httpx
 import pytest
 
 from tests.service.running import Service
@@ -51,6 +52,7 @@ def test_one_thread_is_shown_whole(offline: Service, user: str) -> None:
     ("method", "path"),
     [
         ("GET", "/api/threads/never"),
+        ("PATCH", "/api/threads/never"),
         ("DELETE", "/api/threads/never"),
         ("POST", "/api/threads/never/archive"),
         ("GET", "/api/threads/never/summary"),
@@ -58,7 +60,7 @@ def test_one_thread_is_shown_whole(offline: Service, user: str) -> None:
     ],
 )
 def test_a_thread_that_nobody_wrote_to_is_not_found(offline: Service, user: str, method: str, path: str) -> None:
-    body = {"summary": "x"} if method == "PUT" else None
+    body = {"PUT": {"summary": "x"}, "PATCH": {"title": "x"}}.get(method)
     answer = offline.http.request(method, path, params={"user_id": user}, json=body)
     refused(answer, 404, "not_found")
     answer = offline.http.request(method, path, json=body)
@@ -96,3 +98,57 @@ def test_a_deleted_thread_may_be_begun_anew(offline: Service, user: str) -> None
     talk(offline, user, "t1")
     shown = offline.get("/api/threads/t1", user_id=user)
     assert (shown["turns"], shown["messages"], shown["summary"], shown["archived"]) == (1, 2, None, False)
+
+
+def retitle(running: Service, user: str, title: object) -> httpx.Response:
+    return running.http.patch("/api/threads/t1", params={"user_id": user}, json={"title": title})
+
+
+def test_a_thread_has_a_title_until_it_is_removed(offline: Service, user: str) -> None:
+    talk(offline, user, "t1")
+    before = offline.get("/api/threads/t1", user_id=user)
+    answer = retitle(offline, user, "  Moving to Oslo \n")
+    assert answer.status_code == 200, answer.text
+    assert answer.json() == {**before, "title": "Moving to Oslo"}
+    assert offline.get("/api/threads", user_id=user)["items"][0]["title"] == "Moving to Oslo"
+    offline.http.put("/api/threads/t1/summary", params={"user_id": user}, json={"summary": "Ada moves."})
+    archived = offline.http.post("/api/threads/t1/archive", params={"user_id": user}).json()
+    assert (archived["title"], archived["archived"]) == ("Moving to Oslo", True)
+    assert retitle(offline, user, "x" * 200).json()["title"] == "x" * 200
+    assert retitle(offline, user, None).json() == {**archived, "title": None}
+
+
+@pytest.mark.parametrize("title", ["", "  ", "x" * 201, "a\x00b", 1])
+def test_a_wrong_title_is_refused(offline: Service, user: str, title: object) -> None:
+    talk(offline, user, "t1")
+    assert fields(retitle(offline, user, title)) == ["title"]
+    assert offline.get("/api/threads/t1", user_id=user)["title"] is None
+
+
+def test_a_title_must_be_said(offline: Service, user: str) -> None:
+    path, params = "/api/threads/t1", {"user_id": user}
+    assert fields(offline.http.patch(path, params=params, json={})) == ["title"]
+    assert fields(offline.http.patch(path, params=params, json={"title": "x", "colour": "red"})) == ["colour"]
+
+
+@pytest.mark.parametrize("where", ["query", "body", "both"])
+def test_a_cleared_session_is_a_deleted_thread(offline: Service, user: str, where: str) -> None:
+    offline.turn("My name is Ada.", user=user, thread="gone", wait_for_memory=True)
+    talk(offline, user, "kept")
+    named = {"user_id": user}
+    params, body = (named if where != "body" else None), (named if where != "query" else None)
+    answer = offline.http.post("/memory/clear/gone", params=params, json=body)
+    assert (answer.status_code, answer.content) == (204, b"")
+    refused(offline.http.post("/memory/clear/gone", params=params, json=body), 404, "not_found")
+    assert [thread["thread_id"] for thread in offline.get("/api/threads", user_id=user)["items"]] == ["kept"]
+    assert offline.get(f"/api/users/{user}/facts")["facts"] == {"name": "Ada"}
+
+
+def test_a_session_is_cleared_for_one_user_who_is_named(offline: Service, user: str) -> None:
+    talk(offline, user, "t1")
+    assert fields(offline.http.post("/memory/clear/t1")) == ["user_id"]
+    assert fields(offline.http.post("/memory/clear/t1", json={"colour": "red"})) == ["colour"]
+    both = offline.http.post("/memory/clear/t1", params={"user_id": user}, json={"user_id": f"{user}-other"})
+    assert fields(both) == ["user_id"]
+    refused(offline.http.post("/memory/clear/t1", json={"user_id": f"{user}-other"}), 404, "not_found")
+    assert offline.get("/api/threads/t1", user_id=user)["turns"] == 1

@@ -58,6 +58,10 @@ class OfflineChat:
             yield f" {word}" if place else word
         yield reply
 
+    async def models(self, *, api_key: str | None = None) -> Sequence[str]:
+        """Itself alone."""
+        return [NAME]
+
     async def ping(self) -> None:
         """It is always there."""
 

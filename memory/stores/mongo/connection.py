@@ -24,10 +24,16 @@ Database = AsyncDatabase[Document]
 CONVERSATIONS = "conversations"
 FACTS = "user_facts"
 THREADS = "threads"
+DOCUMENTS = "documents"
+PASSAGES = "passages"
+ATTACHMENTS = "attachments"
 CLAIMS = "claims"
 QUEUE = "thread_queue"
 PROCESSES = "processes"
 SCHEMA = "schema"
+KEYS = "keys"
+ERASURES = "erasures"
+TOMBSTONES = "tombstones"
 
 Prepare = Callable[[Database], Awaitable[None]]
 

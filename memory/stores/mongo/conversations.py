@@ -23,8 +23,8 @@ from memory.stores.mongo.message_document import (
     to_turn,
 )
 from memory.stores.mongo.old_messages import oldest_messages
-from memory.stores.mongo.overviews import last_position_of, overviews
-from memory.stores.mongo.turns import turns_of
+from memory.stores.mongo.overviews import last_position_of, overview, overviews
+from memory.stores.mongo.turns import turns_from, turns_of
 from memory.stores.update_json import update_from_json, update_to_json
 from memory.thread_record import ThreadOverview
 from memory.times import from_ms, to_ms
@@ -171,6 +171,11 @@ class MongoConversations:
         async with self._connection.use() as database:
             return await overviews(database, user_id, limit=limit, before=before)
 
+    async def overview(self, scope: Scope) -> ThreadOverview | None:
+        """See the port."""
+        async with self._connection.use() as database:
+            return await overview(database, {"user_id": scope.user_id, "thread_id": scope.thread})
+
     async def last_position(self, scope: Scope) -> int:
         """See the port."""
         async with self._connection.use() as database:
@@ -190,22 +195,66 @@ class MongoConversations:
                 yield turns
             query["_id"] = {"$gt": replies[-1]["_id"]}
 
+    async def every(self, scope: Scope) -> AsyncIterator[Sequence[Turn]]:
+        """See the port."""
+        user: Document = {"user_id": scope.user_id}
+        thread, after = scope.thread_id or "", 0
+        while True:
+            async with self._connection.use() as database:
+                here: Document = {"thread_id": thread, "position": {"$gt": after}}
+                turns = await turns_from(database, {**user, **here}, limit=_BATCH_TURNS)
+                if not turns and scope.thread_id is None:
+                    turns = await turns_from(database, {**user, "thread_id": {"$gt": thread}}, limit=_BATCH_TURNS)
+            if not turns:
+                return
+            yield turns
+            thread, after = turns[-1].message.thread_id, turns[-1].message.position
+
     async def rewrite(self, turn: Turn, *, result: Mapping[str, Any], update: Update) -> bool:
         """See the port."""
+        return await self._swap(turn, {"result": to_json(result), **from_update(update)})
+
+    async def recommit(
+        self,
+        turn: Turn,
+        reply: Message,
+        *,
+        result: Mapping[str, Any],
+        update: Update,
+        generation: int | None = None,
+    ) -> bool:
+        """See the port."""
+        new: Document = {
+            "content": reply.content,
+            "name": reply.name,
+            "metadata": to_json(reply.metadata),
+            "timestamp": from_ms(to_ms(reply.created_at)),
+            "absent": False,
+            "said": 1 if turn.message.absent else 2,
+            "result": to_json(result),
+            **from_update(update),
+        }
+        if generation is None:
+            return await self._swap(turn, new)
+        return await self._swap(turn, {**new, "generation": generation}, {"generation": {"$lte": generation}})
+
+    async def _swap(self, turn: Turn, new: Document, condition: Document | None = None) -> bool:
+        """Replace these fields of the turn's reply if its update is still that of `turn`."""
         if turn.update is None:
             return False
         reply: Document = {"_id": derived_id(turn.message.user_id, turn.message.turn_id, "assistant")}
         stored = update_to_json(turn.update)
-        new = {"$set": {"result": to_json(result), **from_update(update)}}
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
-            if (await messages.update_one({**reply, "update": stored}, new)).matched_count:
+            as_known: Document = {**reply, **(condition or {})}
+            if (await messages.update_one({**as_known, "update": stored}, {"$set": new})).matched_count:
                 return True
             # An earlier version of this code may have worded the same update in another way.
             found = await messages.find_one(reply, {"update": True})
             if found is None or found["update"] == stored or update_from_json(found["update"]) != turn.update:
                 return False
-            return (await messages.update_one({**reply, "update": found["update"]}, new)).matched_count == 1
+            other = {**as_known, "update": found["update"]}
+            return (await messages.update_one(other, {"$set": new})).matched_count == 1
 
     async def aged(self, *, before: datetime, limit: int) -> list[Message]:
         """See the port."""

@@ -6,10 +6,14 @@ from datetime import timedelta
 from uuid import uuid4
 
 from memory.documents import Documents
-from memory.stores.mongo.connection import CONVERSATIONS, FACTS, THREADS, Connection, open_connection
+from memory.stores.mongo.connection import CONVERSATIONS, DOCUMENTS, FACTS, THREADS, Connection, open_connection
 from memory.stores.mongo.conversations import MongoConversations
+from memory.stores.mongo.counts import MongoCounts
+from memory.stores.mongo.erasures import MongoErasures
 from memory.stores.mongo.facts import MongoFacts
 from memory.stores.mongo.imports import MongoImports
+from memory.stores.mongo.keys import MongoKeys
+from memory.stores.mongo.library import MongoLibrary
 from memory.stores.mongo.queue import LEASE, MongoThreadQueue
 from memory.stores.mongo.schema import prepare
 from memory.stores.mongo.threads import MongoThreads
@@ -32,7 +36,11 @@ class MongoDocuments:
         self.facts = MongoFacts(connection)
         self.updates = MongoUpdates(connection)
         self.threads = MongoThreads(connection)
+        self.counts = MongoCounts(connection)
+        self.library = MongoLibrary(connection)
         self.queue = queue
+        self.keys = MongoKeys(connection)
+        self.erasures = MongoErasures(connection)
         self._connection = connection
 
     async def users(self) -> AsyncIterator[Sequence[str]]:
@@ -40,7 +48,7 @@ class MongoDocuments:
         after = ""
         while True:
             async with self._connection.use() as database:
-                holders = (CONVERSATIONS, FACTS, THREADS)
+                holders = (CONVERSATIONS, FACTS, THREADS, DOCUMENTS)
                 users = await users_of_any(database, holders, limit=_BATCH_USERS, after=after)
             if not users:
                 return

@@ -69,14 +69,14 @@ class MongoFacts:
 
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
         """See the port. `after` may be out of the filter by now; where it is gone altogether the page is empty."""
-        query = {"user_id": user_id, **_shown(shown)}
-        if after is not None:
-            last = await self.fact(user_id=user_id, fact_id=after)
-            if last is None:
-                return []
-            later = {"created_at": {"$gt": last.created_at}}
-            query["$or"] = [later, {"created_at": last.created_at, "id": {"$gt": last.id}}]
-        return await self._found(query, limit=limit, order=_OLDEST)
+        return await self._page({"user_id": user_id, **_shown(shown)}, limit=limit, after=after, order=_OLDEST)
+
+    async def notes(
+        self, user_id: str, *, at: datetime, tag: str | None = None, limit: int, after: str | None = None
+    ) -> list[Fact]:
+        """See the port. `after` may hold no more; where it is gone altogether the page is empty."""
+        query = {"user_id": user_id, "key": None, **_shown(FactFilter(at, tag=tag))}
+        return await self._page(query, limit=limit, after=after, order=_NEWEST)
 
     async def successors(self, *, user_id: str, fact_id: str) -> list[Fact]:
         """See the port."""
@@ -109,6 +109,13 @@ class MongoFacts:
     async def count_indexed(self) -> int:
         """See the port."""
         return await self._count({"indexed": True, "state": "open"})
+
+    async def every(self, user_id: str) -> AsyncIterator[Sequence[Fact]]:
+        """See the port. `_id` is the user's id, then the fact's, so its order is that of the facts' ids."""
+        query: Document = {"user_id": user_id, "_id": {"$gt": key(user_id, "")}}
+        while facts := await self._found(query, limit=_BATCH, order=(("_id", ASCENDING),)):
+            yield facts
+            query["_id"] = {"$gt": key(user_id, facts[-1].id)}
 
     async def aged(self, *, before: datetime, limit: int) -> list[Fact]:
         """See the port. Those not confirmed for longest come first."""
@@ -145,6 +152,19 @@ class MongoFacts:
         async with self._connection.use() as database:
             found = database[FACTS].find(query).limit(limit or 0)
             return [to_fact(document) for document in await (found.sort([*order]) if order else found).to_list()]
+
+    async def _page(
+        self, query: Document, *, limit: int, after: str | None, order: Sequence[tuple[str, int]]
+    ) -> list[Fact]:
+        """Facts in this order by creation, from behind the one with id `after`."""
+        if after is not None:
+            last = await self.fact(user_id=query["user_id"], fact_id=after)
+            if last is None:
+                return []
+            beyond = "$gt" if order is _OLDEST else "$lt"
+            farther = {"created_at": {beyond: last.created_at}}
+            query = {**query, "$or": [farther, {"created_at": last.created_at, "id": {beyond: last.id}}]}
+        return await self._found(query, limit=limit, order=order)
 
     async def _count(self, query: Document) -> int:
         async with self._connection.use() as database:

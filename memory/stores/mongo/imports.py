@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from pymongo import UpdateMany
 from pymongo.errors import BulkWriteError
 
 from memory.errors import StoreUnavailable
@@ -16,6 +17,7 @@ from memory.stores.finished_turns import FinishedTurn, finished
 from memory.stores.mongo.connection import CONVERSATIONS, Connection, Database, Document
 from memory.stores.mongo.message_document import MESSAGE_ONLY, from_message, from_reply, from_update, to_message
 from memory.stores.mongo.overviews import last_position_of
+from memory.stores.mongo.turns import turns_from
 from memory.stores.update_json import update_to_json
 from memory.times import from_ms, to_ms
 from memory.turn import Message, Turn, derived_id
@@ -26,6 +28,8 @@ _AT_ONCE = 20
 _DUPLICATE = 11_000
 _PORTION = 100
 """So many documents are written at a time: a call has five seconds, also on servers that write them one by one."""
+_CHANGES = 20
+"""So many updates of documents that differ are sent at a time."""
 
 Thread = tuple[str, str]
 """A user and a thread."""
@@ -52,22 +56,33 @@ class MongoImports:
             if message.imported_id is not None and message.turn_id in committed
         }
 
+    async def stored(self, user_id: str, turn_ids: Sequence[str]) -> dict[str, Turn]:
+        """See the port."""
+        ids = [derived_id(user_id, turn_id, "user") for turn_id in turn_ids]
+        async with self._connection.use() as database:
+            turns = await turns_from(database, {"_id": {"$in": ids}}, limit=len(ids)) if ids else []
+        return {turn.message.turn_id: turn for turn in turns}
+
     async def insert(self, turns: Sequence[Turn]) -> int:
         """See the port. The unique index over positions keeps these apart from live turns: who is late looks again."""
         given = finished(turns)
+        unanswered = {turn.message.id for turn in turns if turn.reply is None}
         async with self._connection.use() as database:
-            committed: set[str] = set()
+            new: set[str] = set()
             for _ in range(_TRIES):
-                places = await _places(database, given)
-                begun = [turn for turn in given if turn.message.id not in places.begun]
+                places = await _places(database, turns)
+                begun = [turn.message for turn in turns if turn.message.id not in places.begun]
                 open_turns = [turn for turn in given if _is_open(turn, places)]
                 if begun:
                     # In order, so that those behind a place that was taken meanwhile stay behind it.
-                    await _insert(database, await _placed(database, begun), ordered=True)
+                    placed = await _placed(database, begun)
+                    refused = await _insert(database, placed, ordered=True)
+                    inserted = placed[: placed.index(refused[0])] if refused else placed
+                    new |= {message["_id"] for message in inserted} & unanswered
                 elif open_turns:
-                    committed |= await _commit(database, open_turns, places.begun)
+                    new |= await _commit(database, open_turns, places.begun)
                 else:
-                    return len(committed)
+                    return len(new)
         raise StoreUnavailable("Too many messages came into these threads at once; send the import again.")
 
     async def settle(self, user_id: str, turn_ids: Sequence[str], *, owed: Update, done: Update) -> int:
@@ -79,6 +94,24 @@ class MongoImports:
             for start in range(0, len(replies), _PORTION):
                 query = {"_id": {"$in": replies[start : start + _PORTION]}, "update": stored}
                 settled += (await database[CONVERSATIONS].update_many(query, new)).matched_count
+        return settled
+
+    async def settle_each(self, turns: Sequence[Turn], *, done: Sequence[Update]) -> int:
+        """See the port."""
+        alike: dict[tuple[str, str], tuple[list[str], Update]] = {}
+        for turn, new in zip(turns, done, strict=True):
+            if turn.update is not None:
+                ids, _ = alike.setdefault((update_to_json(turn.update), update_to_json(new)), ([], new))
+                ids.append(derived_id(turn.message.user_id, turn.message.turn_id, "assistant"))
+        changes = [
+            UpdateMany({"_id": {"$in": ids}, "update": owed}, {"$set": from_update(new)})
+            for (owed, _), (ids, new) in alike.items()
+        ]
+        settled = 0
+        async with self._connection.use() as database:
+            for start in range(0, len(changes), _CHANGES):
+                written = await database[CONVERSATIONS].bulk_write(changes[start : start + _CHANGES], ordered=False)
+                settled += written.matched_count
         return settled
 
 
@@ -96,8 +129,8 @@ def _is_open(turn: FinishedTurn, places: _Places) -> bool:
     return there and turn.reply.id not in places.committed
 
 
-async def _places(database: Database, turns: Sequence[FinishedTurn]) -> _Places:
-    ids = [message.id for turn in turns for message in (turn.message, turn.reply)]
+async def _places(database: Database, turns: Sequence[Turn | FinishedTurn]) -> _Places:
+    ids = [message.id for turn in turns for message in (turn.message, turn.reply) if message is not None]
     found = await database[CONVERSATIONS].find({"_id": {"$in": ids}}, MESSAGE_ONLY).to_list()
     return _Places(
         {each["_id"]: to_message(each) for each in found if each["role"] == "user"},
@@ -105,21 +138,21 @@ async def _places(database: Database, turns: Sequence[FinishedTurn]) -> _Places:
     )
 
 
-async def _placed(database: Database, turns: Sequence[FinishedTurn]) -> list[Document]:
-    """The documents of the users' messages, behind all that their threads hold now."""
+async def _placed(database: Database, messages: Sequence[Message]) -> list[Document]:
+    """The documents of these messages of users, behind all that their threads hold now, or where they say above it."""
     several = asyncio.Semaphore(_AT_ONCE)
 
     async def newest(thread: Thread) -> int:
         async with several:
             return await last_position_of(database, {"user_id": thread[0], "thread_id": thread[1]})
 
-    threads = list(dict.fromkeys(_thread_of(turn.message) for turn in turns))
+    threads = list(dict.fromkeys(_thread_of(message) for message in messages))
     last = dict(zip(threads, await asyncio.gather(*map(newest, threads)), strict=True))
     placed: list[Document] = []
-    for turn in turns:
-        thread = _thread_of(turn.message)
-        last[thread] += 1 + last[thread] % 2
-        placed.append(from_message(_at(turn.message, last[thread])))
+    for message in messages:
+        thread = _thread_of(message)
+        last[thread] = max(last[thread] + 1 + last[thread] % 2, message.position)
+        placed.append(from_message(_at(message, last[thread])))
     return placed
 
 

@@ -44,6 +44,21 @@ async def overviews(
     ]
 
 
+async def overview(database: Database, thread: Document) -> ThreadOverview | None:
+    """See the port."""
+    messages = database[CONVERSATIONS]
+    newest, position, turns, stored, absent = await asyncio.gather(
+        messages.find_one(thread, {"timestamp": True}, sort=[("timestamp", DESCENDING)]),
+        last_position_of(database, thread),
+        messages.count_documents({**thread, "role": "assistant"}),
+        messages.count_documents(thread),
+        messages.count_documents({**thread, "absent": True}),
+    )
+    if newest is None or not position:
+        return None
+    return ThreadOverview(thread["thread_id"], newest["timestamp"], position, turns, stored - absent)
+
+
 async def last_position_of(database: Database, thread: Document) -> int:
     """The greatest position in the thread; 0 where it has no message."""
     shown = {"position": True}

@@ -10,7 +10,20 @@ from dataclasses import replace
 from pymongo import ASCENDING
 
 from memory.fact import Ended
-from memory.stores.mongo.connection import CONVERSATIONS, FACTS, SCHEMA, THREADS, Database, Document
+from memory.stores.mongo.connection import (
+    ATTACHMENTS,
+    CONVERSATIONS,
+    DOCUMENTS,
+    ERASURES,
+    FACTS,
+    KEYS,
+    PASSAGES,
+    SCHEMA,
+    THREADS,
+    TOMBSTONES,
+    Database,
+    Document,
+)
 from memory.stores.mongo.fact_document import from_fact, to_fact
 
 _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
@@ -46,6 +59,30 @@ _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
         (("user_id",), False),
         (("closing", "user_id"), False),
         (("indexed", "user_id", "_id"), False),
+    ),
+    DOCUMENTS: (
+        (("user_id", "created_at", "id"), False),
+        (("user_id", "domain", "created_at", "id"), False),
+        (("status", "updated_at"), False),
+    ),
+    PASSAGES: (
+        (("user_id", "document_id", "version", "place"), False),
+        (("user_id", "document_id", "version", "indexed", "place"), False),
+        (("user_id", "id"), False),
+        (("indexed", "user_id", "_id"), False),
+    ),
+    ATTACHMENTS: (
+        (("user_id", "thread_id", "attached_at"), False),
+        (("owner", "document_id"), False),
+    ),
+    ERASURES: ((("is_done", "touched_at"), False),),
+    TOMBSTONES: (
+        (("at", "_id"), False),
+        (("user",), False),
+    ),
+    KEYS: (
+        (("user_id",), False),
+        (("created_at", "_id"), False),
     ),
 }
 _FACTS_VERSION = 2

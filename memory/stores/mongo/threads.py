@@ -79,6 +79,13 @@ class MongoThreads:
         async with self._connection.use() as database:
             return await database[THREADS].count_documents({"indexed": True, "has_point": True})
 
+    async def every(self, user_id: str) -> AsyncIterator[Sequence[ThreadRecord]]:
+        """See the port. `_id` is the user's id, then the thread's, so its order is that of the threads' ids."""
+        query: Document = {"user_id": user_id, "_id": {"$gt": _key(user_id, "")}}
+        while records := await self._found(query, limit=_BATCH):
+            yield records
+            query["_id"] = {"$gt": _key(user_id, records[-1].thread_id)}
+
     async def delete(self, scope: Scope) -> int:
         """See the port."""
         query: Document = {"user_id": scope.user_id}

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from pymongo import ASCENDING
+
 from memory.stores.mongo.connection import CONVERSATIONS, Database, Document
 from memory.stores.mongo.message_document import to_turn
 from memory.turn import Turn, derived_id
@@ -17,3 +19,13 @@ async def turns_of(database: Database, replies: Sequence[Document]) -> tuple[lis
     pairs = list(zip(replies, ids, strict=True))
     turns = [to_turn(asked[key], reply) for reply, key in pairs if key in asked]
     return turns, [reply["_id"] for reply, key in pairs if key not in asked]
+
+
+async def turns_from(database: Database, query: Document, *, limit: int) -> list[Turn]:
+    """The first turns, unfinished ones too, whose user's message the query finds, by thread and position."""
+    found = database[CONVERSATIONS].find({**query, "role": "user"})
+    asked = await found.sort([("thread_id", ASCENDING), ("position", ASCENDING)]).limit(limit).to_list()
+    ids = [derived_id(message["user_id"], message["message_pair_id"], "assistant") for message in asked]
+    replies = await database[CONVERSATIONS].find({"_id": {"$in": ids}}).to_list() if ids else []
+    answered = {reply["_id"]: reply for reply in replies}
+    return [to_turn(message, answered.get(key)) for message, key in zip(asked, ids, strict=True)]

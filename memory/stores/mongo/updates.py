@@ -113,6 +113,17 @@ class MongoUpdates:
             )
         return Backlog(pending, failed, None if oldest is None else oldest["timestamp"])
 
+    async def waiting(self, *, at_most: int) -> Backlog:
+        """See the port."""
+        waiting: Document = {"status": "pending"}
+        async with self._connection.use() as database:
+            messages = database[CONVERSATIONS]
+            pending, oldest = await asyncio.gather(
+                messages.count_documents(waiting, limit=at_most),
+                messages.find_one(waiting, {"timestamp": True}, sort=[*_COMMITS]),
+            )
+        return Backlog(pending, oldest=None if oldest is None else oldest["timestamp"])
+
     async def claim(self, user_id: str, *, owner: str, lease: timedelta, now: datetime) -> Claim | None:
         """See the port."""
         free = {"_id": key_of(user_id), "$or": [{"owner": owner}, {"expires_at": {"$lte": now}}]}

@@ -42,10 +42,7 @@ class SqliteConversations:
             **_values(reply),
             "position": reply.position,
             "now": to_ms(reply.created_at),
-            "result": to_json(result),
-            "status": update.status,
-            "indexed": int(is_indexed(update)),
-            "update": update_to_json(update),
+            **_owing(result, update),
         }
         return bool(await self._database.write(sql.COMMIT, values))
 
@@ -106,6 +103,11 @@ class SqliteConversations:
         rows = await self._database.read(sql.OVERVIEWS, values)
         return [ThreadOverview(row[0], from_ms(row[1]), *row[2:]) for row in rows]
 
+    async def overview(self, scope: Scope) -> ThreadOverview | None:
+        """See the port."""
+        rows = await self._database.read(sql.OVERVIEW, (scope.user_id, scope.thread))
+        return next((ThreadOverview(row[0], from_ms(row[1]), *row[2:]) for row in rows), None)
+
     async def last_position(self, scope: Scope) -> int:
         """See the port."""
         return (await self._database.read(sql.LAST_POSITION, (scope.user_id, scope.thread)))[0][0]
@@ -118,28 +120,62 @@ class SqliteConversations:
             yield turns
             after = turns[-1].message.turn_id
 
+    async def every(self, scope: Scope) -> AsyncIterator[Sequence[Turn]]:
+        """See the port."""
+        thread, after, limit = scope.thread_id or "", 0, _BATCH_TURNS
+        while True:
+            values = {"user": scope.user_id, "thread": thread, "after": after, "limit": limit}
+            rows = await self._database.read(sql.EVERY_OF_THREAD, values)
+            if not rows and scope.thread_id is None:
+                rows = await self._database.read(sql.EVERY_BEHIND, values)
+            if not rows:
+                return
+            turns = [to_turn(row) for row in rows]
+            yield turns
+            thread, after = turns[-1].message.thread_id, turns[-1].message.position
+
     async def rewrite(self, turn: Turn, *, result: Mapping[str, Any], update: Update) -> bool:
         """See the port. What the turn said before is gone from the disk too."""
-        if turn.update is None:
-            return False
-        key = {"user": turn.message.user_id, "turn": turn.message.turn_id}
-        stored = update_to_json(turn.update)
-        values = {
-            **key,
-            "result": to_json(result),
-            "update": update_to_json(update),
-            "status": update.status,
-            "indexed": int(is_indexed(update)),
-        }
-        rewritten = await self._database.write(sql.REWRITE, {**values, "stored": stored})
-        if not rewritten:
-            # An earlier version of this code may have worded the same update in another way.
-            for (text,) in await self._database.read(sql.UPDATE, (key["user"], key["turn"])):
-                if text != stored and update_from_json(text) == turn.update:
-                    rewritten = await self._database.write(sql.REWRITE, {**values, "stored": text})
+        rewritten = await self._swap(sql.REWRITE, turn, _owing(result, update))
         if rewritten:
             await self._database.cut_off_log()
-        return bool(rewritten)
+        return rewritten
+
+    async def recommit(
+        self,
+        turn: Turn,
+        reply: Message,
+        *,
+        result: Mapping[str, Any],
+        update: Update,
+        generation: int | None = None,
+    ) -> bool:
+        """See the port."""
+        values = {
+            **_owing(result, update),
+            "content": reply.content,
+            "name": reply.name,
+            "metadata": to_json(reply.metadata),
+            "now": to_ms(reply.created_at),
+            "said": 1 if turn.message.absent else 2,
+            "generation": generation,
+        }
+        return await self._swap(sql.RECOMMIT, turn, values)
+
+    async def _swap(self, statement: str, turn: Turn, values: Mapping[str, Any]) -> bool:
+        """Run a statement that replaces what the turn's reply holds if its update is still that of `turn`."""
+        if turn.update is None:
+            return False
+        user_id, turn_id = turn.message.user_id, turn.message.turn_id
+        stored = update_to_json(turn.update)
+        values = {**values, "user": user_id, "turn": turn_id}
+        if await self._database.write(statement, {**values, "stored": stored}):
+            return True
+        # An earlier version of this code may have worded the same update in another way.
+        for (text,) in await self._database.read(sql.UPDATE, (user_id, turn_id)):
+            if text != stored and update_from_json(text) == turn.update:
+                return bool(await self._database.write(statement, {**values, "stored": text}))
+        return False
 
     async def aged(self, *, before: datetime, limit: int) -> list[Message]:
         """See the port."""
@@ -162,8 +198,17 @@ class SqliteConversations:
     async def delete(self, scope: Scope) -> int:
         """See the port."""
         if scope.thread_id is None:
-            return await self._database.erase(sql.DELETE_USER, (scope.user_id,), rebuild="messages")
+            return await self._database.delete(sql.DELETE_USER, (scope.user_id,))
         return await self._database.erase(sql.DELETE_THREAD, (scope.user_id, scope.thread_id))
+
+
+def _owing(result: Mapping[str, Any], update: Update) -> dict[str, Any]:
+    return {
+        "result": to_json(result),
+        "update": update_to_json(update),
+        "status": update.status,
+        "indexed": int(is_indexed(update)),
+    }
 
 
 def _values(message: Message) -> dict[str, Any]:

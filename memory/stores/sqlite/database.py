@@ -21,6 +21,7 @@ Row = tuple[Any, ...]
 Parameters = Sequence[Any] | Mapping[str, Any]
 
 _BUSY_SECONDS = 2.0
+_MOST_IN_MEMORY = 100_000_000
 _PRAGMAS = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
@@ -47,15 +48,13 @@ class Database:
         """Run one writing statement, durable when it returns; the rows that it returns."""
         return await self._run(self._writer, sql, parameters)
 
-    async def erase(self, sql: str, parameters: Parameters = (), *, rebuild: str | None = None) -> int:
-        """Run one DELETE that returns for each row what it counts, 1 or 0; their sum. The bytes leave the disk too.
+    async def delete(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run one DELETE that returns for each row what it counts, 1 or 0; their sum. `scrub` takes the bytes away."""
+        return sum(count for (count,) in await self.write(sql, parameters))
 
-        All but copies of keys, which pages of an index that were split may keep: `rebuild` names a table whose indexes
-        are written anew, which takes about 15 ms for each 1,000 of its rows.
-        """
-        deleted = sum(count for (count,) in await self.write(sql, parameters))
-        if rebuild is not None:
-            await self.write(f"REINDEX {rebuild}")
+    async def erase(self, sql: str, parameters: Parameters = ()) -> int:
+        """The same, and the bytes leave the disk, but for copies that pages which were split may keep (see `scrub`)."""
+        deleted = await self.delete(sql, parameters)
         await self.cut_off_log()
         return deleted
 
@@ -73,6 +72,27 @@ class Database:
                 "Deleted, but the bytes are still in the log because another program reads the database in DATA_DIR; "
                 "close it and delete again."
             )
+
+    async def scrub(self) -> None:
+        """Write the whole file anew: then it holds nothing but what is stored. About 5 ms for each MB.
+
+        Pages that were split when a row grew keep copies of others' rows and keys, which `secure_delete` knows nothing
+        of. Larger files are copied through an unlinked temporary file in place of memory.
+
+        Raises:
+            StoreUnavailable: the disk is full, or another program's reading holds it up.
+        """
+        ((pages,),) = await self.write("PRAGMA page_count")
+        ((size,),) = await self.write("PRAGMA page_size")
+        is_large = pages * size > _MOST_IN_MEMORY
+        if is_large:
+            await self.write("PRAGMA temp_store = FILE")
+        try:
+            await self.write("VACUUM")
+        finally:
+            if is_large:
+                await self.write("PRAGMA temp_store = MEMORY")
+        await self.cut_off_log()
 
     def close(self) -> None:
         """Refuse all later calls."""

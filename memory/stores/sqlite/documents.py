@@ -6,9 +6,13 @@ from pathlib import Path
 
 from memory.documents import Documents
 from memory.stores.sqlite.conversations import SqliteConversations
+from memory.stores.sqlite.counts import SqliteCounts
 from memory.stores.sqlite.database import Database, open_database
+from memory.stores.sqlite.erasures import SqliteErasures
 from memory.stores.sqlite.facts import SqliteFacts
 from memory.stores.sqlite.imports import SqliteImports
+from memory.stores.sqlite.keys import SqliteKeys
+from memory.stores.sqlite.library import SqliteLibrary
 from memory.stores.sqlite.threads import SqliteThreads
 from memory.stores.sqlite.timeline import SqliteTimeline
 from memory.stores.sqlite.updates import SqliteUpdates
@@ -25,6 +29,7 @@ WITH RECURSIVE found(user_id) AS (
         SELECT (SELECT min(user_id) FROM messages WHERE user_id > found.user_id) AS next
         UNION ALL SELECT (SELECT min(user_id) FROM facts WHERE user_id > found.user_id)
         UNION ALL SELECT (SELECT min(user_id) FROM threads WHERE user_id > found.user_id)
+        UNION ALL SELECT (SELECT min(user_id) FROM documents WHERE user_id > found.user_id)
     ))
     FROM found WHERE found.user_id IS NOT NULL LIMIT :limit + 1
 )
@@ -44,7 +49,11 @@ class SqliteDocuments:
         self.facts = SqliteFacts(database)
         self.updates = SqliteUpdates(database)
         self.threads = SqliteThreads(database)
+        self.counts = SqliteCounts(database)
+        self.library = SqliteLibrary(database)
         self.queue = LocalThreadQueue()
+        self.keys = SqliteKeys(database)
+        self.erasures = SqliteErasures(database)
         self._database = database
 
     async def users(self) -> AsyncIterator[Sequence[str]]:

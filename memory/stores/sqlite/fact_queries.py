@@ -26,6 +26,12 @@ REPLACE = f"""
 UPDATE facts SET ({FACT_COLUMNS}, home) = ({_PLACES}) WHERE user_id = ? AND id = ? AND revision = ? RETURNING 1
 """
 FACT = f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND id = ?"
+NOTES = f"""
+SELECT {FACT_COLUMNS} FROM facts INDEXED BY facts_by_home
+WHERE user_id = :user AND home = '' AND key IS NULL AND {_HOLDS} AND (:tag IS NULL OR {_TAGGED})
+    AND (:after IS NULL OR (created_at, id) < (SELECT created_at, id FROM facts WHERE user_id = :user AND id = :after))
+ORDER BY created_at DESC, id DESC LIMIT :limit
+"""
 SUCCESSORS = f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND replaces = ? ORDER BY created_at, id"
 OWED = f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND indexed = 0 LIMIT ?"
 OWED_USERS = "SELECT DISTINCT user_id FROM facts WHERE indexed = 0 LIMIT ?"
@@ -39,6 +45,7 @@ SELECT {FACT_COLUMNS}, rowid FROM facts INDEXED BY facts_indexed
 WHERE user_id = :user AND indexed = 1 AND {_OPEN} AND rowid > :after ORDER BY rowid LIMIT :limit
 """
 COUNT_INDEXED = f"SELECT count(*) FROM facts INDEXED BY facts_indexed WHERE indexed = 1 AND {_OPEN}"
+EVERY = f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND id > ? ORDER BY id LIMIT ?"
 AGED = f"""
 SELECT {FACT_COLUMNS} FROM facts WHERE pinned = 0 AND status <> 'forgotten' AND confirmed_at < ?
 ORDER BY confirmed_at LIMIT ?

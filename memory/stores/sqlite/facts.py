@@ -59,6 +59,13 @@ class SqliteFacts:
         rows.sort(key=_by_age)
         return [to_fact(row) for row in rows[:limit]]
 
+    async def notes(
+        self, user_id: str, *, at: datetime, tag: str | None = None, limit: int, after: str | None = None
+    ) -> list[Fact]:
+        """See the port. `after` may hold no more; where it is gone altogether the page is empty."""
+        values = {"user": user_id, "at": to_ms(at), "tag": tag, "limit": limit, "after": after}
+        return [to_fact(row) for row in await self._database.read(sql.NOTES, values)]
+
     async def successors(self, *, user_id: str, fact_id: str) -> list[Fact]:
         """See the port."""
         return [to_fact(row) for row in await self._database.read(sql.SUCCESSORS, (user_id, fact_id))]
@@ -86,6 +93,14 @@ class SqliteFacts:
     async def count_indexed(self) -> int:
         """See the port."""
         return (await self._database.read(sql.COUNT_INDEXED))[0][0]
+
+    async def every(self, user_id: str) -> AsyncIterator[Sequence[Fact]]:
+        """See the port."""
+        after = ""
+        while rows := await self._database.read(sql.EVERY, (user_id, after, _BATCH)):
+            facts = [to_fact(row) for row in rows]
+            yield facts
+            after = facts[-1].id
 
     async def aged(self, *, before: datetime, limit: int) -> list[Fact]:
         """See the port. Those not confirmed for longest come first."""
@@ -118,7 +133,7 @@ class SqliteFacts:
     async def delete(self, scope: Scope) -> int:
         """See the port."""
         if scope.thread_id is None:
-            return await self._database.erase("DELETE FROM facts WHERE user_id = ? RETURNING 1", (scope.user_id,))
+            return await self._database.delete("DELETE FROM facts WHERE user_id = ? RETURNING 1", (scope.user_id,))
         return await self._database.erase(
             "DELETE FROM facts WHERE user_id = ? AND home = ? RETURNING 1", (scope.user_id, scope.thread_id)
         )

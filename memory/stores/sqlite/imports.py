@@ -7,7 +7,8 @@ from typing import Any
 from memory.stores.finished_turns import FinishedTurn, finished
 from memory.stores.json_text import to_json
 from memory.stores.sqlite.database import Database, Row
-from memory.stores.sqlite.rows import message_columns, to_message
+from memory.stores.sqlite.message_queries import turns_statement
+from memory.stores.sqlite.rows import message_columns, to_message, to_turn
 from memory.stores.update_json import is_indexed, update_to_json
 from memory.times import to_ms
 from memory.turn import Message, Turn
@@ -33,13 +34,15 @@ WHERE message.user_id = ? AND message.imported_id IN ({_places(ids)}) AND EXISTS
 
 
 def insert_statement(messages: int) -> str:
-    """Inserts so many messages, those of a turn in a row; returns the role of each that is new.
+    """Inserts so many messages, those of a turn in a row; returns the turn and the role of each that is new.
 
-    A turn that has its user's message keeps its place, the others come behind their threads' newest.
+    A turn that has its user's message keeps its place, the others come behind their threads' newest, each no lower than
+    `least` says and two above the one before it: `step` counts in twos, and what the highest so far lies above its own
+    step is the running maximum.
     """
-    row = f"({_places(len(_STORED) + 1)})"
+    row = f"({_places(len(_STORED) + 2)})"
     return f"""
-WITH given (number, {", ".join(_STORED)}) AS MATERIALIZED (VALUES {", ".join([row] * messages)}),
+WITH given (number, least, {", ".join(_STORED)}) AS MATERIALIZED (VALUES {", ".join([row] * messages)}),
 begun AS (
     SELECT given.*, stored.position AS place, (
         SELECT coalesce(max(position), 0) FROM messages
@@ -49,17 +52,22 @@ begun AS (
     ON stored.user_id = given.user_id AND stored.turn_id = given.turn_id AND stored.role = 'user'
     WHERE given.role = 'user' AND (stored.thread_id IS NULL OR stored.thread_id = given.thread_id)
 ),
-placed (user_id, thread_id, turn_id, place) AS MATERIALIZED (
-    SELECT user_id, thread_id, turn_id, coalesce(place, newest + newest % 2 - 1
-        + 2 * row_number() OVER (PARTITION BY user_id, thread_id, place IS NULL ORDER BY number))
+stepped AS (
+    SELECT begun.*,
+        2 * row_number() OVER (PARTITION BY user_id, thread_id, place IS NULL ORDER BY number) AS step
     FROM begun
+),
+placed (user_id, thread_id, turn_id, place) AS MATERIALIZED (
+    SELECT user_id, thread_id, turn_id, coalesce(place, step + max(max(newest + newest % 2 - 1, least - step))
+        OVER (PARTITION BY user_id, thread_id, place IS NULL ORDER BY number))
+    FROM stepped
 )
 INSERT INTO messages (position, {", ".join(_STORED)})
 SELECT placed.place + (given.role = 'assistant'), {", ".join(f"given.{column}" for column in _STORED)}
 FROM given CROSS JOIN placed USING (user_id, thread_id, turn_id)
 WHERE true ORDER BY given.number
 ON CONFLICT (user_id, turn_id, role) DO NOTHING
-RETURNING role
+RETURNING turn_id, role
 """
 
 
@@ -68,6 +76,20 @@ def settle_statement(turns: int) -> str:
     return f"""
 UPDATE messages SET update_json = ?, status = ?, indexed = ?
 WHERE user_id = ? AND turn_id IN ({_places(turns)}) AND role = 'assistant' AND update_json = ? RETURNING 1
+"""
+
+
+def settle_each_statement(turns: int) -> str:
+    """Records an update of its own for each of these turns that has the one given beside it."""
+    return f"""
+WITH given (turn_id, update_json, status, indexed, owed) AS MATERIALIZED (
+    VALUES {", ".join(["(?, ?, ?, ?, ?)"] * turns)}
+)
+UPDATE messages SET update_json = given.update_json, status = given.status, indexed = given.indexed
+FROM given
+WHERE messages.user_id = ? AND messages.turn_id = given.turn_id AND messages.role = 'assistant'
+AND messages.update_json = given.owed
+RETURNING 1
 """
 
 
@@ -84,14 +106,23 @@ class SqliteImports:
         rows = await self._database.read(known_statement(len(imported_ids)), (user_id, *imported_ids))
         return {message.imported_id: message for message in map(to_message, rows) if message.imported_id is not None}
 
+    async def stored(self, user_id: str, turn_ids: Sequence[str]) -> dict[str, Turn]:
+        """See the port."""
+        if not turn_ids:
+            return {}
+        rows = await self._database.read(turns_statement(len(turn_ids)), (user_id, *turn_ids))
+        return {turn.message.turn_id: turn for turn in map(to_turn, rows)}
+
     async def insert(self, turns: Sequence[Turn]) -> int:
         """See the port."""
         if not turns:
             return 0
         numbers = count()
-        rows = [(next(numbers), *row) for turn in finished(turns) for row in _rows(turn)]
+        whole = {turn.message.turn_id: turn for turn in finished(turns)}
+        taken = [_rows(whole[key]) if (key := turn.message.turn_id) in whole else (_asked(turn),) for turn in turns]
+        rows = [(next(numbers), *row) for of_a_turn in taken for row in of_a_turn]
         inserted = await self._database.write(insert_statement(len(rows)), [value for row in rows for value in row])
-        return sum(role == "assistant" for (role,) in inserted)
+        return sum(role == "assistant" or turn_id not in whole for turn_id, role in inserted)
 
     async def settle(self, user_id: str, turn_ids: Sequence[str], *, owed: Update, done: Update) -> int:
         """See the port."""
@@ -99,6 +130,18 @@ class SqliteImports:
             return 0
         values = (update_to_json(done), done.status, int(is_indexed(done)), user_id, *turn_ids, update_to_json(owed))
         return len(await self._database.write(settle_statement(len(turn_ids)), values))
+
+    async def settle_each(self, turns: Sequence[Turn], *, done: Sequence[Update]) -> int:
+        """See the port."""
+        rows = [
+            (turn.message.turn_id, update_to_json(new), new.status, int(is_indexed(new)), update_to_json(turn.update))
+            for turn, new in zip(turns, done, strict=True)
+            if turn.update is not None
+        ]
+        if not rows:
+            return 0
+        values = (*(value for row in rows for value in row), turns[0].message.user_id)
+        return len(await self._database.write(settle_each_statement(len(rows)), values))
 
 
 def _places(number: int) -> str:
@@ -108,7 +151,12 @@ def _places(number: int) -> str:
 def _rows(turn: FinishedTurn) -> tuple[Row, Row]:
     update = turn.update
     committed = (to_json(turn.result), update.status, int(is_indexed(update)), update_to_json(update), turn.said)
-    return (*_values(turn.message), *_OF_A_MESSAGE), (*_values(turn.reply), *committed)
+    message = (turn.message.position, *_values(turn.message), *_OF_A_MESSAGE)
+    return message, (turn.reply.position, *_values(turn.reply), *committed)
+
+
+def _asked(turn: Turn) -> Row:
+    return (turn.message.position, *_values(turn.message), *_OF_A_MESSAGE)
 
 
 def _values(message: Message) -> tuple[Any, ...]:

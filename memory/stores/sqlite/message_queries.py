@@ -95,6 +95,10 @@ FROM page CROSS JOIN messages INDEXED BY messages_by_position
 ON messages.user_id = :user AND messages.thread_id = page.thread_id
 GROUP BY page.at, page.thread_id ORDER BY page.at DESC, page.thread_id DESC
 """
+OVERVIEW = """
+SELECT thread_id, max(created_at), max(position), sum(position % 2 = 0), count(*) - sum(absent)
+FROM messages INDEXED BY messages_by_position WHERE user_id = ? AND thread_id = ? GROUP BY thread_id
+"""
 INDEXED = f"""
 SELECT {exchange_columns()}, reply.seq FROM messages AS reply {_WITH_MESSAGE}
 WHERE reply.indexed = 1 AND reply.seq > :after AND (:user IS NULL OR reply.user_id = :user)
@@ -107,9 +111,31 @@ SELECT {turn_columns()} FROM messages AS reply INDEXED BY messages_by_turn {_WIT
 WHERE reply.user_id = :user AND reply.turn_id > :after AND reply.role = 'assistant'
 ORDER BY reply.turn_id LIMIT :limit
 """
+# In two parts, the rest of a thread and the threads behind it: each is read in order from the index.
+EVERY = f"""
+SELECT {exchange_columns()}, reply.result, reply.update_json
+FROM messages AS message INDEXED BY messages_by_position
+LEFT JOIN messages AS reply INDEXED BY messages_by_turn
+ON reply.user_id = message.user_id AND reply.turn_id = message.turn_id AND reply.role = 'assistant'
+WHERE message.user_id = :user AND message.position % 2 = 1
+"""
+EVERY_OF_THREAD = f"""
+{EVERY} AND message.thread_id = :thread AND message.position > :after ORDER BY message.position LIMIT :limit
+"""
+EVERY_BEHIND = f"""
+{EVERY} AND message.thread_id > :thread ORDER BY message.thread_id, message.position LIMIT :limit
+"""
 REWRITE = """
 UPDATE messages SET result = :result, update_json = :update, status = :status, indexed = :indexed
 WHERE user_id = :user AND turn_id = :turn AND role = 'assistant' AND update_json = :stored RETURNING 1
+"""
+RECOMMIT = """
+UPDATE messages SET content = :content, name = :name, metadata = :metadata, created_at = :now, absent = 0,
+    said = :said, result = :result, update_json = :update, status = :status, indexed = :indexed,
+    generation = coalesce(:generation, generation)
+WHERE user_id = :user AND turn_id = :turn AND role = 'assistant' AND update_json = :stored
+    AND generation <= coalesce(:generation, generation)
+RETURNING 1
 """
 UPDATE = "SELECT update_json FROM messages WHERE user_id = ? AND turn_id = ? AND role = 'assistant'"
 AGED = f"""
@@ -124,6 +150,16 @@ ORDER BY message.created_at, message.seq LIMIT ?
 """
 DELETE_USER = "DELETE FROM messages WHERE user_id = ? RETURNING 1 - absent"
 DELETE_THREAD = "DELETE FROM messages WHERE user_id = ? AND thread_id = ? RETURNING 1 - absent"
+
+
+def turns_statement(count: int) -> str:
+    """Those of `count` turns of a user that are stored, unfinished ones too."""
+    return f"""
+SELECT {exchange_columns()}, reply.result, reply.update_json FROM messages AS message INDEXED BY messages_by_turn
+LEFT JOIN messages AS reply INDEXED BY messages_by_turn
+ON reply.user_id = message.user_id AND reply.turn_id = message.turn_id AND reply.role = 'assistant'
+WHERE message.user_id = ? AND message.turn_id IN ({", ".join("?" * count)}) AND message.role = 'user'
+"""
 
 
 def several_removed(count: int) -> str:

@@ -52,6 +52,8 @@ def to_exchange(row: Row) -> Exchange:
 
 
 def to_turn(row: Row) -> Turn:
-    """From `turn_columns`."""
+    """From `turn_columns`; the reply's are NULL in an unfinished turn."""
     result, update = row[-2:]
+    if update is None:
+        return Turn(to_message(row))
     return Turn(to_message(row), to_message(row[_WIDTH:]), result=from_json(result), update=update_from_json(update))

@@ -147,20 +147,101 @@ PRAGMA user_version = 3;
 COMMIT;
 """
 
+# `documents` are headers; a document's text is its passages of the header's version, joined in their order.
 _FOURTH = """
 BEGIN IMMEDIATE;
+CREATE TABLE documents (
+    user_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    title TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    domain TEXT,
+    source TEXT,
+    metadata TEXT NOT NULL,
+    status TEXT NOT NULL,
+    error TEXT,
+    characters INTEGER NOT NULL,
+    pages INTEGER,
+    passages INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    incoming INTEGER NOT NULL,
+    revision INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX documents_by_id ON documents (user_id, id);
+CREATE INDEX documents_by_age ON documents (user_id, created_at, id);
+CREATE INDEX documents_by_domain ON documents (user_id, domain, created_at, id) WHERE domain IS NOT NULL;
+CREATE INDEX documents_processing ON documents (updated_at) WHERE status = 'processing';
+
+CREATE TABLE passages (
+    user_id TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    page INTEGER,
+    indexed INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX passages_by_place ON passages (user_id, document_id, version, place);
+CREATE INDEX passages_by_id ON passages (user_id, id);
+CREATE INDEX passages_owed ON passages (user_id, document_id, version, place, indexed) WHERE indexed = 0;
+CREATE INDEX passages_indexed ON passages (user_id, indexed) WHERE indexed = 1;
+
+CREATE TABLE attachments (
+    user_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    attached_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX attachments_by_thread ON attachments (user_id, thread_id, document_id);
+CREATE INDEX attachments_by_document ON attachments (owner, document_id);
 PRAGMA user_version = 4;
 COMMIT;
 """
 
+# Neither tombstones nor receipts hold an id; an erasure does until all is gone.
 _FIFTH = """
 BEGIN IMMEDIATE;
+CREATE TABLE erasure_secret (number INTEGER PRIMARY KEY CHECK (number = 1), secret BLOB NOT NULL) STRICT;
+CREATE TABLE tombstones (
+    subject TEXT PRIMARY KEY,
+    epoch INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    erasing TEXT NOT NULL
+) STRICT;
+CREATE TABLE erasures (
+    id TEXT PRIMARY KEY,
+    subject TEXT NOT NULL,
+    by TEXT NOT NULL,
+    erased_at INTEGER NOT NULL,
+    touched_at INTEGER NOT NULL,
+    user_id TEXT,
+    thread_id TEXT,
+    counts TEXT NOT NULL,
+    remaining TEXT NOT NULL,
+    is_done INTEGER NOT NULL
+) STRICT;
+CREATE INDEX erasures_unfinished ON erasures (touched_at, id) WHERE is_done = 0;
 PRAGMA user_version = 5;
 COMMIT;
 """
 
 _SIXTH = """
 BEGIN IMMEDIATE;
+CREATE TABLE keys (
+    id TEXT PRIMARY KEY,
+    digest TEXT NOT NULL,
+    role TEXT NOT NULL,
+    user_id TEXT,
+    name TEXT,
+    created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX keys_by_user ON keys (user_id) WHERE user_id IS NOT NULL;
 PRAGMA user_version = 6;
 COMMIT;
 """

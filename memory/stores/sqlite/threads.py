@@ -33,6 +33,7 @@ INDEXED_OF_USER = f"""
 SELECT {_COLUMNS}, rowid FROM threads INDEXED BY threads_indexed
 WHERE user_id = :user AND indexed = 1 AND {_HAS_POINT} AND rowid > :after ORDER BY rowid LIMIT :limit
 """
+EVERY = f"SELECT {_COLUMNS} FROM threads WHERE user_id = ? AND thread_id > ? ORDER BY thread_id LIMIT ?"
 COUNT_INDEXED = f"SELECT count(*) FROM threads INDEXED BY threads_indexed WHERE indexed = 1 AND {_HAS_POINT}"
 
 
@@ -90,10 +91,18 @@ class SqliteThreads:
         """See the port."""
         return (await self._database.read(COUNT_INDEXED))[0][0]
 
+    async def every(self, user_id: str) -> AsyncIterator[Sequence[ThreadRecord]]:
+        """See the port."""
+        after = ""
+        while rows := await self._database.read(EVERY, (user_id, after, _BATCH)):
+            records = [_to_record(row) for row in rows]
+            yield records
+            after = records[-1].thread_id
+
     async def delete(self, scope: Scope) -> int:
         """See the port."""
         if scope.thread_id is None:
-            return await self._database.erase("DELETE FROM threads WHERE user_id = ? RETURNING 1", (scope.user_id,))
+            return await self._database.delete("DELETE FROM threads WHERE user_id = ? RETURNING 1", (scope.user_id,))
         return await self._database.erase(
             "DELETE FROM threads WHERE user_id = ? AND thread_id = ? RETURNING 1", (scope.user_id, scope.thread_id)
         )

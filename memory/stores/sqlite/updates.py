@@ -45,6 +45,15 @@ SELECT
     (SELECT created_at FROM messages INDEXED BY messages_pending WHERE user_id = :user AND status = 'pending'
     ORDER BY seq LIMIT 1)
 """
+WAITING = """
+SELECT
+    (SELECT count(*) FROM (
+        SELECT 1 FROM messages INDEXED BY messages_pending WHERE status = 'pending' LIMIT :at_most
+    )),
+    (SELECT created_at FROM messages WHERE seq = (
+        SELECT min(seq) FROM messages INDEXED BY messages_pending WHERE status = 'pending'
+    ))
+"""
 RECORD = """
 UPDATE messages SET update_json = ?, status = ?, indexed = ?, generation = ?
 WHERE user_id = ? AND turn_id = ? AND role = 'assistant' AND generation <= ? RETURNING 1
@@ -91,6 +100,11 @@ class SqliteUpdates:
         """See the port."""
         pending, failed, oldest = (await self._database.read(BACKLOG, {"user": user_id}))[0]
         return Backlog(pending, failed, None if oldest is None else from_ms(oldest))
+
+    async def waiting(self, *, at_most: int) -> Backlog:
+        """See the port."""
+        pending, oldest = (await self._database.read(WAITING, {"at_most": at_most}))[0]
+        return Backlog(pending, oldest=None if oldest is None else from_ms(oldest))
 
     async def claim(self, user_id: str, *, owner: str, lease: timedelta, now: datetime) -> Claim | None:
         """See the port."""

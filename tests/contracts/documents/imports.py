@@ -72,10 +72,40 @@ class ImportsContract:
         assert await stored(documents, "turn-600") == placed(earlier, 3)
         assert await stored(documents, "turn-700") == placed(later, 5)
 
-    async def test_unfinished_turns_are_refused(self, documents: Documents):
-        with pytest.raises(ValueError, match="turn1 is unfinished"):
-            await documents.imports.insert([Turn(past(1).message)])
+    async def test_unfinished_turns_are_stored_as_such(self, documents: Documents):
+        given = [past(1), Turn(past(2).message), past(3)]
+        assert await documents.imports.insert(given) == 3
+        assert await documents.imports.insert(given) == 0
+        assert await stored(documents, "turn2") == Turn(replace(past(2).message, position=3))
+        assert await stored(documents, "turn3") == placed(past(3), 5)
+        assert await documents.imports.insert([Turn(past(1).message), past(2)]) == 1
+        assert await stored(documents, "turn1") == placed(past(1), 1)
+        assert await stored(documents, "turn2") == placed(past(2), 3)
+
+    async def test_a_reply_comes_with_its_result_and_update(self, documents: Documents):
+        with pytest.raises(ValueError, match="turn1 has a reply without its result"):
+            await documents.imports.insert([replace(past(1), result=None)])
         assert await documents.conversations.count_messages("ada") == 0
+
+    async def test_positions_are_kept_where_they_lie_above_what_is_there(self, documents: Documents):
+        await finish(documents, "live")
+        given = [placed(past(1), 1), placed(past(2), 9), past(3), placed(past(4), 11), placed(past(5), 21)]
+        given += [placed(past(6, thread_id="t2"), 7), placed(past(7, thread_id="t2"), 7)]
+        assert await documents.imports.insert(given) == 7
+        positions = [(await stored(documents, f"turn{number}")).message.position for number in range(1, 8)]
+        assert positions == [3, 9, 11, 13, 21, 7, 9]
+        replies = [(await stored(documents, f"turn{number}")).reply for number in range(1, 8)]
+        assert [reply.position - 1 for reply in replies if reply] == positions
+
+    async def test_stored_turns_are_found_by_their_ids(self, documents: Documents):
+        await documents.imports.insert([past(1), past(2), without_message(past(3))])
+        await documents.imports.insert([past(1, user_id="bob")])
+        half = await documents.conversations.accept(asked("open"))
+        expected = {turn_id: await stored(documents, turn_id) for turn_id in ("turn1", "turn3")}
+        found = await documents.imports.stored("ada", ["turn1", "turn3", "open", "missing", "' OR 1 --"])
+        assert found == {**expected, "open": Turn(half)}
+        assert await documents.imports.stored("ada", []) == {}
+        assert await documents.imports.stored("eve", ["turn1"]) == {}
 
     async def test_five_hundred_turns_at_a_time(self, documents: Documents):
         given = [past(number, thread_id=f"t{number % 2 + 1}") for number in range(500)]
@@ -244,6 +274,21 @@ class ImportsContract:
         assert [turn.message.turn_id for turn in await documents.updates.pending("ada", limit=9)] == ["turn3"]
         assert (await stored(documents, "turn1", user_id="bob")).update == owed()
         assert len(await ids_of_indexed(documents, "ada")) == 6  # The failed turn is indexed.
+
+    async def test_settling_each_turn_with_an_update_of_its_own(self, documents: Documents):
+        await documents.imports.insert([past(number, update=owed()) for number in range(4)])
+        await documents.imports.insert([past(1, user_id="bob", update=owed())])
+        given = [await stored(documents, f"turn{number}") for number in range(3)]
+        assert await documents.updates.record(given[0], failed(), generation=7)
+        done = [SETTLED, full_update(), SETTLED]
+        assert await documents.imports.settle_each(given, done=done) == 2
+        assert await documents.imports.settle_each(given, done=done) == 0
+        assert await documents.imports.settle_each([], done=[]) == 0
+        updates = [(await stored(documents, f"turn{number}")).update for number in range(4)]
+        assert updates == [failed(), full_update(), SETTLED, owed()]
+        pending = await documents.updates.pending("ada", limit=9)
+        assert [turn.message.turn_id for turn in pending] == ["turn1", "turn3"]
+        assert (await stored(documents, "turn1", user_id="bob")).update == owed()
 
     async def test_settling_leaves_the_generation(self, documents: Documents):
         await documents.imports.insert([past(1, update=owed())])

@@ -9,6 +9,7 @@ from memory.scope import Scope
 from memory.thread_record import ThreadOverview
 from memory.turn import Exchange, Message, Turn
 from memory.update import Update, not_owed, owed
+from tests.contracts.documents.past_turns import past, without_reply
 from tests.contracts.documents.samples import (
     NASTY_METADATA,
     NOW,
@@ -53,6 +54,19 @@ async def paged(documents: Documents, *, limit: int) -> list[ThreadOverview]:
 
 class KeptTurnsContract:
     more_than_a_batch = 260
+
+    async def test_a_thread_alone(self, documents: Documents):
+        await finish_at(documents, "late", NOW + SECOND, thread_id="t2")
+        given = [without_reply(past(-9)), past(-5), without_reply(past(-7))]
+        assert await documents.imports.insert(given) == 3
+        await documents.conversations.accept(asked("open", thread_id="t3"))
+        for thread_id in ("t1", "t2", "t3"):
+            (listed,) = [one for one in await paged(documents, limit=9) if one.thread_id == thread_id]
+            assert await documents.conversations.overview(Scope("ada", thread_id)) == listed
+        alone = await documents.conversations.overview(ADA_T1)
+        assert alone == ThreadOverview("t1", past(-5).messages[-1].created_at, 6, 3, 4)
+        assert await documents.conversations.overview(Scope("ada", "t4")) is None
+        assert await documents.conversations.overview(Scope("eve", "t1")) is None
 
     async def test_finished_turns_behind_a_position_come_oldest_first(self, documents: Documents):
         done = [await finish(documents, f"{number}") for number in range(1, 4)]

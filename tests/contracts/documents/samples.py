@@ -10,7 +10,7 @@ from memory.documents import Documents
 from memory.fact import Ended, Fact
 from memory.planned_write import PlannedWrite
 from memory.turn import Exchange, Message
-from memory.update import Left, Step, Undo, Update, not_owed
+from memory.update import Earlier, Left, Step, Undo, Update, not_owed
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123_000, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -101,6 +101,13 @@ def full_update() -> Update:
             changes=(Change("delete", "f1", "k", "Ünï", None, ""),),
             left=(Left("f2", None, "changed since"),),
         ),
+        earlier=Earlier(
+            at=NOW - timedelta(microseconds=4),
+            writes=(PlannedWrite(at_ms=4, inserts="f4", ends="f0", tags=("$c.d",)),),
+            fact_ids=("f4", "f5"),
+            done=True,
+        ),
+        anew=True,
     )
 
 

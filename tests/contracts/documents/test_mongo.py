@@ -3,14 +3,21 @@ import pytest
 from memory.stores.mongo import open_mongo_documents
 from tests.contracts.documents.conftest import Backend, MongoDatabase
 from tests.contracts.documents.conversations import ConversationsContract
+from tests.contracts.documents.counts import CountsContract
+from tests.contracts.documents.erasures import ErasuresContract
 from tests.contracts.documents.fact_pages import FactPagesContract
 from tests.contracts.documents.facts import FactsContract
 from tests.contracts.documents.imports import ImportsContract
 from tests.contracts.documents.kept_turns import KeptTurnsContract
+from tests.contracts.documents.keys import KeysContract
+from tests.contracts.documents.library import LibraryContract
+from tests.contracts.documents.notes import NotesContract
 from tests.contracts.documents.queue import QueueContract
+from tests.contracts.documents.recommits import RecommitsContract
 from tests.contracts.documents.thread_records import ThreadRecordsContract
 from tests.contracts.documents.timeline import TimelineContract
 from tests.contracts.documents.updates import UpdatesContract
+from tests.contracts.documents.whole_user import WholeUserContract
 
 
 class Mongo:
@@ -35,6 +42,18 @@ class TestFactPages(Mongo, FactPagesContract):
     pass
 
 
+class TestRecommits(Mongo, RecommitsContract):
+    pass
+
+
+class TestNotes(Mongo, NotesContract):
+    pass
+
+
+class TestCounts(Mongo, CountsContract):
+    pass
+
+
 class TestKeptTurns(Mongo, KeptTurnsContract):
     more_than_a_batch = 110
 
@@ -51,5 +70,21 @@ class TestThreadRecords(Mongo, ThreadRecordsContract):
     pass
 
 
+class TestLibrary(Mongo, LibraryContract):
+    pass
+
+
 class TestQueue(Mongo, QueueContract):
+    pass
+
+
+class TestWholeUser(Mongo, WholeUserContract):
+    more_than_a_batch = 110
+
+
+class TestKeys(Mongo, KeysContract):
+    pass
+
+
+class TestErasures(Mongo, ErasuresContract):
     pass

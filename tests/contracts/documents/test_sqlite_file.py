@@ -16,6 +16,7 @@ from memory.documents import Documents, FactFilter
 from memory.errors import ConfigurationError, StoreUnavailable
 from memory.scope import Scope
 from memory.stores.sqlite import (
+    counts,
     fact_queries,
     imports,
     message_queries,
@@ -45,6 +46,7 @@ HOT = {
     "indexed of user": message_queries.INDEXED_OF_USER,
     "turns": message_queries.TURNS,
     "rewrite": message_queries.REWRITE,
+    "recommit": message_queries.RECOMMIT,
     "oldest": message_queries.OLDEST,
     "during, thread": timeline.DURING_OF_THREAD,
     "during, user": timeline.DURING_OF_USER,
@@ -66,6 +68,7 @@ HOT = {
     "page": fact_queries.page_statement(FactFilter(NOW), follows=False),
     "next page": fact_queries.page_statement(FactFilter(NOW, thread_id="t1", tag="x"), follows=True),
     "page of proposed": fact_queries.page_statement(FactFilter(NOW, status="proposed"), follows=True),
+    "notes": fact_queries.NOTES,
     "successors": fact_queries.SUCCESSORS,
     "owed": fact_queries.OWED,
     "mark indexed": fact_queries.MARK_INDEXED,
@@ -73,6 +76,8 @@ HOT = {
     "count open of user": fact_queries.COUNT_OPEN_OF_USER,
     "count open of thread": fact_queries.COUNT_OPEN_OF_THREAD,
     "weakest of user": fact_queries.WEAKEST_OF_USER,
+    "count of a user's": counts.OF_USER,
+    "count of a thread's": counts.OF_THREAD,
     "record of thread": threads.RECORD,
     "replace record": threads.REPLACE,
     "owed records": threads.OWED,
@@ -172,8 +177,23 @@ async def test_deleted_text_leaves_no_bytes_in_the_folder(documents: Documents, 
     assert count_bytes(path, "secretuser") > 0
     assert await documents.facts.delete(Scope("secretuser")) == 200
     assert await documents.conversations.delete(Scope("secretuser")) == 200
+    await documents.erasures.scrub()
     assert count_bytes(path, "secretuser") == 0
     assert count_bytes(path, "ada-secret-text") > 0
+
+
+async def test_rows_that_grew_and_moved_leave_no_copies_after_a_scrub(documents: Documents, path: Path):
+    for number in range(150):
+        for user_id in ("ada", "secretuser"):
+            await finish(documents, f"t{number}", user_id=user_id, update=failed(f"{user_id} at first"))
+            turn = await documents.conversations.turn(user_id=user_id, turn_id=f"t{number * 7 % (number + 1)}")
+            assert turn is not None
+            longer = failed(f"{user_id}-text " * (number % 50 + 1))
+            assert await documents.conversations.rewrite(turn, result={}, update=longer)
+    await documents.conversations.delete(Scope("secretuser"))
+    await documents.erasures.scrub()
+    assert await asyncio.to_thread(count_bytes, path, "secretuser") == 0
+    assert await documents.conversations.count_messages("ada") == 300
 
 
 async def test_a_forgotten_fact_leaves_no_bytes_in_the_folder(documents: Documents, path: Path):
@@ -200,6 +220,7 @@ async def test_rewritten_and_removed_turns_leave_no_bytes_in_the_folder(document
     assert await documents.conversations.remove(user_id="ada", turn_ids=[str(n) for n in range(10, 20)]) == 20
     assert await asyncio.to_thread(count_bytes, path, "secret-") > 0
     assert await documents.threads.delete(Scope("ada")) == 20
+    await documents.erasures.scrub()
     assert await asyncio.to_thread(count_bytes, path, "secret-") == 0
 
 

@@ -27,6 +27,8 @@ def test_fields_of_later_versions_are_skipped():
         *(record[name][0] for name in ("changes", "refused", "proposals", "writes")),
         record["undo"],
         *(record["undo"][name][0] for name in ("changes", "left")),
+        record["earlier"],
+        record["earlier"]["writes"][0],
     ):
         part["later"] = {"x": 1}
     assert update_from_json(json.dumps(record)) == full_update()
@@ -35,7 +37,7 @@ def test_fields_of_later_versions_are_skipped():
 def test_fields_of_earlier_versions_get_their_defaults():
     assert update_from_json('{"steps": {"index": {"status": "done"}}}').steps["index"].attempts == 0
     record = json.loads(update_to_json(full_update()))
-    for name in ("learned", "wanted_model", "undo"):
+    for name in ("learned", "wanted_model", "undo", "earlier", "anew"):
         del record[name]
     for name in ("valid_from", "valid_to"):
         for proposal in record["proposals"]:
@@ -45,6 +47,7 @@ def test_fields_of_earlier_versions_get_their_defaults():
             del write[name]
     earlier = update_from_json(json.dumps(record))
     assert (earlier.learned, earlier.wanted_model, earlier.undo) == (0, None, None)
+    assert (earlier.earlier, earlier.anew) == (None, False)
     assert earlier.proposals[1] == Proposal("delete", shown=1)
     assert earlier.writes[2] == PlannedWrite(at_ms=3, inserts="f3")
 

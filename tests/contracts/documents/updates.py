@@ -139,6 +139,17 @@ class UpdatesContract:
         await finish(documents, "0", user_id="bob", update=owed())
         assert await documents.updates.backlog("ada") == Backlog(2, 1, oldest.assistant.created_at)
 
+    async def test_what_waits_is_counted_over_all_users_up_to_a_bound(self, documents: Documents):
+        assert await documents.updates.waiting(at_most=9) == Backlog()
+        await finish(documents, "done", update=not_owed("disabled"))
+        await finish(documents, "failed", update=failed())
+        assert await documents.updates.waiting(at_most=9) == Backlog()
+        oldest = await finish(documents, "1", user_id="bob", update=owed())
+        await finish(documents, "1", update=owed())
+        await finish(documents, "2", update=owed())
+        assert await documents.updates.waiting(at_most=9) == Backlog(3, oldest=oldest.assistant.created_at)
+        assert await documents.updates.waiting(at_most=2) == Backlog(2, oldest=oldest.assistant.created_at)
+
     async def test_a_claim_excludes_others_until_its_lease_ends(self, documents: Documents):
         updates = documents.updates
         first = await updates.claim("ada", owner="a", lease=LEASE, now=NOW)

@@ -10,7 +10,7 @@ import pytest
 
 from memory.dates import Period
 from memory.scope import Scope
-from memory.vector_index import Channel, Kind, Point, Query, SparseVector, Vector, VectorIndex
+from memory.vector_index import Channel, Kind, Origin, Point, Query, SparseVector, Vector, VectorIndex
 from tests.contracts.index.points import DIMENSION, WHEN, cosine, point, vector
 from tests.contracts.index.rebuilding import RebuildContract
 
@@ -34,6 +34,14 @@ def id_of(seed: int) -> str:
 
 
 SEEDS = {id_of(seed): seed for seed in range(10)}
+
+
+def passage(seed: int, document: str, *, user_id: str = "ada") -> Point:
+    made = point(seed, user_id, None, f"turn-{seed}", kind="document", role=None, origin=Origin(document))
+    return replace(made, entry=replace(made.entry, turn_id=None), bm25=sparse({9: 1.0 + seed}))
+
+
+D1 = Origin("d1")
 
 
 def of_kind(made: Point, kind: Kind) -> Point:
@@ -136,6 +144,20 @@ class ChannelContract(RebuildContract):
         assert [list(found) for found in await index.rank(queries)] == [[id_of(1)], [id_of(2)], [], [id_of(3)], []]
         assert await index.rank([]) == []
         assert await index.rank([nothing]) == [{}]
+
+    async def test_passages_are_kept_to_documents(self, index: VectorIndex) -> None:
+        points = [passage(seed, f"d{seed % 3}") for seed in range(6)]
+        await index.upsert([*points, spoken(7, {9: 1.0}), passage(8, "d0", user_id="bob")])
+        for query in (Query(ADA, vector(1), 9, ("document",)), replace(bm25({9: 1.0}), kinds=("document",))):
+            assert set(await ranked(index, query)) == {item.entry.id for item in points}
+            own = replace(query, documents=["d0", "d2", "nothing"])
+            assert set(await ranked(index, own)) == {item.entry.id for item in points if item.entry.origin != D1}
+            assert await index.rank([replace(query, documents=[])]) == [{}]
+            assert set(await ranked(index, replace(own, ids=[points[2].entry.id, points[1].entry.id]))) == {
+                points[2].entry.id
+            }
+        (found, *_) = await index.search(Query(ADA, vector(1), 9, ("document",), documents=["d1"]))
+        assert found.entry.origin == D1
 
     async def test_what_narrows_a_query_combines(self, index: VectorIndex) -> None:
         points = [spoken(seed, {7: 1.0}, thread_id=f"t{seed % 2}") for seed in range(10)]

@@ -12,6 +12,7 @@ from memory.errors import IndexUnavailable
 from memory.scope import Scope
 from memory.vector_index import Kind, Point, Query, SparseVector, VectorIndex, collection_name
 from tests.contracts.index.channels import ChannelContract
+from tests.contracts.index.erasing import ErasingContract
 from tests.contracts.index.points import (
     DIMENSION,
     MODEL,
@@ -26,7 +27,7 @@ from tests.contracts.index.points import (
 ADA = Scope("ada")
 
 
-class IndexContract(ChannelContract):
+class IndexContract(ChannelContract, ErasingContract):
     async def test_a_fresh_index_is_empty_and_serves(self, index: VectorIndex) -> None:
         await index.ping()
         assert await index.count() == 0
@@ -82,6 +83,13 @@ class IndexContract(ChannelContract):
         with pytest.raises(ValueError, match="vector"):
             await index.search(Query(ADA, wrong, limit=1))
         assert await index.count() == 0
+
+    async def test_points_are_counted_by_user_and_by_thread(self, index: VectorIndex) -> None:
+        await index.upsert([point(1), point(2), point(3, thread_id="t2"), point(4, thread_id=None), point(5, "bob")])
+        assert await index.count() == 5
+        assert await index.count(user_id="ada") == 4
+        assert await index.count(user_id="ada", thread_id="t1") == 2
+        assert await index.count(user_id="bob", thread_id="t2") == 0
 
     async def test_upsert_replaces_and_repeats_without_effect(self, index: VectorIndex) -> None:
         old = point(1)

@@ -19,6 +19,7 @@ from memory.stores.edge_index import open_edge_index
 from memory.stores.edge_shard import OWNER, open_shard
 from memory.stores.points import CREATED, THREAD, TURN, USER
 from memory.vector_index import Point, Query, VectorIndex, collection_name
+from tests.contracts.index.erasing import GivenUpContract
 from tests.contracts.index.points import DIMENSION, MODEL, WHEN, point, vector
 from tests.contracts.index.suite import IndexContract
 
@@ -29,7 +30,7 @@ def opened(folder: Path, dimension: int = DIMENSION) -> AbstractAsyncContextMana
     return open_edge_index(folder, base="edge", model=MODEL, dimension=dimension)
 
 
-class TestEdgeIndex(IndexContract):
+class TestEdgeIndex(IndexContract, GivenUpContract):
     @pytest.fixture
     def place(self, tmp_path: Path) -> Path:
         return tmp_path / "index"

@@ -1,0 +1,48 @@
+"""What several commands are told: options they share, and the configuration, which `api/cli.py` reads for them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from memory.mem_config import MemoryConfig
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+TALK, KEEP, CARRY = "Serve and talk", "Look after", "Bring and take"
+"""Where the help lists a command."""
+
+DataDir = Annotated[Path | None, typer.Option(help="Folder of the embedded stores (DATA_DIR).")]
+User = Annotated[str, typer.Option("--user", help="Whose memory it is.")]
+Url = Annotated[
+    str | None, typer.Option(help="A service elsewhere, such as https://host; its key is RECOLLECT_API_KEY.")
+]
+Form = Literal["jsonl", "markdown"]
+"""Of an export."""
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The configuration of a command that ends by itself, and its service where it has to run one for itself.
+
+    `api_key` is for services elsewhere (RECOLLECT_API_KEY). `make_app` makes the application for the URL that it is
+    served at, and for no other than this process.
+    """
+
+    config: MemoryConfig
+    api_key: str | None
+    make_app: "Callable[[str], FastAPI]"
+
+
+def told(context: typer.Context, data_dir: Path | None) -> Told:
+    """What the environment and `--data-dir` say.
+
+    Raises:
+        ConfigurationError: a setting is wrong.
+    """
+    read: Callable[[Path | None], Told] = context.obj
+    return read(data_dir)

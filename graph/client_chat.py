@@ -1,0 +1,50 @@
+"""What a chat client brings to a turn beyond its user's message: its own history, tools and wishes for the model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graph.history import Known
+from graph.state import Json
+
+
+@dataclass(frozen=True, slots=True)
+class ClientChat:
+    """One request of a chat client. Messages and tools are in OpenAI's form.
+
+    `history` are the messages before the user's, `rounds` those behind it: calls of the client's tools and their
+    results. `content` is the user's message in parts, where it is more than text. `parameters` go to the model as they
+    are; `model` and `api_key` stand in for the configured ones.
+    """
+
+    history: tuple[Json, ...] = ()
+    rounds: tuple[Json, ...] = ()
+    content: list[Json] | None = None
+    tools: tuple[Json, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    model: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+
+    @property
+    def stores_late(self) -> bool:
+        """Whether the user's message is stored with the answer: a round that ends in tool calls stores nothing."""
+        return bool(self.tools or self.rounds)
+
+    @property
+    def wants_json(self) -> bool:
+        """Whether the reply must be JSON, and nothing said between tool calls may be part of it."""
+        wanted: Mapping[str, Any] = self.parameters.get("response_format") or {}
+        return wanted.get("type") in {"json_object", "json_schema"}
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of the client's tools."""
+        return [tool["function"]["name"] for tool in self.tools]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A client's chat, and what of its history is stored."""
+
+    chat: ClientChat
+    known: Known = field(default_factory=Known)

@@ -1,0 +1,232 @@
+"""Tombstones and receipts in MongoDB, and the scan over all collections.
+
+`tombstones` holds one document for each subject, one with the key of the hashes, and one that counts all raises.
+"""
+
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+
+from bson import Binary
+from pymongo import ASCENDING, ReturnDocument
+from pymongo.errors import DuplicateKeyError
+
+from memory.erasures import SECRET_BYTES, Erasure, Tombstone
+from memory.scope import Scope
+from memory.stores.json_text import from_json, to_json
+from memory.stores.mongo.connection import (
+    ATTACHMENTS,
+    CLAIMS,
+    CONVERSATIONS,
+    DOCUMENTS,
+    ERASURES,
+    FACTS,
+    KEYS,
+    PASSAGES,
+    PROCESSES,
+    QUEUE,
+    SCHEMA,
+    THREADS,
+    TOMBSTONES,
+    Connection,
+    Database,
+    Document,
+    key_of,
+)
+from memory.stores.mongo.leaps import distinct_of
+
+HOLDERS: Mapping[str, tuple[str, str | None]] = {
+    CONVERSATIONS: ("conversations", "thread_id"),
+    FACTS: ("facts", "home"),
+    THREADS: ("threads", "thread_id"),
+    DOCUMENTS: ("documents", None),
+    PASSAGES: ("documents", None),
+    ATTACHMENTS: ("documents", "thread_id"),
+    KEYS: ("keys", None),
+}
+"""For each collection that holds users' data: its data holder, and the field that names the thread."""
+WORK = frozenset({CLAIMS, QUEUE})
+"""Collections with a document for each user, or thread, that somebody works on: by a hash (`key_of`)."""
+NOBODYS = frozenset({PROCESSES, SCHEMA, ERASURES, TOMBSTONES})
+"""Collections that hold no user's data; an erasure names its user until all is gone."""
+
+_SECRET, _RAISES = "*secret", "*raises"
+"""No hash reads like these ids."""
+_THREADS = 500
+
+
+class MongoErasures:
+    """The collections of erasures as the port wants them."""
+
+    is_shared = True
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def secret(self) -> bytes:
+        """See the port."""
+        async with self._connection.use() as database:
+            tombstones = database[TOMBSTONES]
+            found = await tombstones.find_one({"_id": _SECRET})
+            if found is None:
+                with contextlib.suppress(DuplicateKeyError):  # another process was quicker
+                    await tombstones.insert_one({"_id": _SECRET, "secret": Binary(secrets.token_bytes(SECRET_BYTES))})
+                found = await tombstones.find_one({"_id": _SECRET})
+        assert found is not None
+        return bytes(found["secret"])
+
+    async def raise_fence(self, subject: str, erasure_id: str, *, at: datetime) -> Tombstone:
+        """See the port."""
+        user = subject.partition("/")[0]
+        change: Document = {
+            "$inc": {"epoch": 1},
+            "$set": {"at": at, "user": user},
+            "$addToSet": {"erasing": erasure_id},
+        }
+        async with self._connection.use() as database:
+            await _upserted(database, _RAISES, {"$inc": {"raises": 1}})
+            return _to_tombstone(await _upserted(database, subject, change))
+
+    async def lift_fence(self, subject: str, erasure_id: str, *, at: datetime) -> None:
+        """See the port."""
+        async with self._connection.use() as database:
+            await database[TOMBSTONES].update_one(
+                {"_id": subject, "erasing": erasure_id},
+                {"$inc": {"epoch": 1}, "$set": {"at": at}, "$pull": {"erasing": erasure_id}},
+            )
+
+    async def tombstones(self, subjects: Sequence[str]) -> dict[str, Tombstone]:
+        """See the port."""
+        async with self._connection.use() as database:
+            if len(subjects) == 1:
+                one = await database[TOMBSTONES].find_one({"_id": subjects[0]})
+                found = [] if one is None else [one]
+            else:
+                found = await database[TOMBSTONES].find({"_id": {"$in": list(subjects)}}).to_list()
+        return {tombstone.subject: tombstone for tombstone in map(_to_tombstone, found)}
+
+    async def erased(self, users: Sequence[str]) -> set[str]:
+        """See the port."""
+        async with self._connection.use() as database:
+            found = (
+                await database[TOMBSTONES].find({"user": {"$in": list(users)}}, {"_id": False, "user": True}).to_list()
+            )
+        return {document["user"] for document in found}
+
+    async def tombstones_since(self, at: datetime, *, after: str = "", limit: int = 500) -> list[Tombstone]:
+        """See the port."""
+        query: Document = {"at": {"$gte": at}, "_id": {"$gt": after}}
+        async with self._connection.use() as database:
+            found = await database[TOMBSTONES].find(query).sort("_id", ASCENDING).limit(limit).to_list()
+        return [_to_tombstone(document) for document in found]
+
+    async def raises(self) -> int:
+        """See the port."""
+        async with self._connection.use() as database:
+            found = await database[TOMBSTONES].find_one({"_id": _RAISES})
+        return 0 if found is None else found["raises"]
+
+    async def put(self, erasure: Erasure) -> None:
+        """See the port."""
+        async with self._connection.use() as database:
+            await database[ERASURES].replace_one({"_id": erasure.id}, _from_erasure(erasure), upsert=True)
+
+    async def erasure(self, erasure_id: str) -> Erasure | None:
+        """See the port."""
+        async with self._connection.use() as database:
+            found = await database[ERASURES].find_one({"_id": erasure_id})
+        return None if found is None else _to_erasure(found)
+
+    async def unfinished(self, *, limit: int) -> list[Erasure]:
+        """See the port."""
+        async with self._connection.use() as database:
+            found = database[ERASURES].find({"is_done": False}).sort("touched_at", ASCENDING).limit(limit)
+            return [_to_erasure(document) for document in await found.to_list()]
+
+    async def delete_work(self, scope: Scope) -> int:
+        """See the port. Whoever waits in a thread's queue takes a new place; who holds it is fenced out."""
+        async with self._connection.use() as database:
+            deleted = 0
+            if scope.thread_id is None:
+                deleted += (await database[CLAIMS].delete_one({"_id": key_of(scope.user_id)})).deleted_count
+            async for keys in _queues(database, scope):
+                deleted += (await database[QUEUE].delete_many({"_id": {"$in": keys}})).deleted_count
+        return deleted
+
+    async def count(self, holder: str, scope: Scope) -> int:
+        """See the port. Places in the queue of a thread whose messages are gone cannot be found, and name nobody."""
+        counted = 0
+        async with self._connection.use() as database:
+            if holder == "work" and scope.thread_id is None:
+                counted += await database[CLAIMS].count_documents({"_id": key_of(scope.user_id)})
+            for collection, (name, thread) in HOLDERS.items():
+                query: Document = {"user_id": scope.user_id}
+                if scope.thread_id is not None and thread is not None:
+                    query[thread] = scope.thread_id
+                if name == holder and (scope.thread_id is None or thread is not None):
+                    counted += await database[collection].count_documents(query)
+        return counted
+
+    async def scrub(self) -> None:
+        """See the port: the files are the server's."""
+
+
+async def _upserted(database: Database, key: str, change: Document) -> Document:
+    while True:
+        try:
+            found = await database[TOMBSTONES].find_one_and_update(
+                {"_id": key}, change, upsert=True, return_document=ReturnDocument.AFTER
+            )
+        except DuplicateKeyError:
+            continue  # two made it at once
+        if found is not None:
+            return found
+
+
+async def _queues(database: Database, scope: Scope) -> AsyncIterator[list[str]]:
+    """The keys of the queues of the user's threads, or of the one, in batches."""
+    if scope.thread_id is not None:
+        yield [key_of(scope.user_id, scope.thread_id)]
+        return
+    for collection in (CONVERSATIONS, THREADS):
+        after = ""
+        query: Document = {"user_id": scope.user_id}
+        while threads := await distinct_of(database[collection], "thread_id", limit=_THREADS, query=query, after=after):
+            yield [key_of(scope.user_id, thread) for thread in threads]
+            after = threads[-1]
+
+
+def _to_tombstone(document: Document) -> Tombstone:
+    return Tombstone(document["_id"], document["epoch"], document["at"], frozenset(document["erasing"]))
+
+
+def _from_erasure(erasure: Erasure) -> Document:
+    scope = erasure.scope
+    return {
+        "_id": erasure.id,
+        "subject": erasure.subject,
+        "by": erasure.by,
+        "erased_at": erasure.erased_at,
+        "touched_at": erasure.touched_at,
+        "user_id": None if scope is None else scope.user_id,
+        "thread_id": None if scope is None else scope.thread_id,
+        "counts": to_json(erasure.counts),
+        "remaining": to_json(erasure.remaining),
+        "is_done": erasure.is_done,
+    }
+
+
+def _to_erasure(document: Document) -> Erasure:
+    user_id = document["user_id"]
+    return Erasure(
+        id=document["_id"],
+        subject=document["subject"],
+        by=document["by"],
+        erased_at=document["erased_at"],
+        touched_at=document["touched_at"],
+        scope=None if user_id is None else Scope(user_id, document["thread_id"]),
+        counts=from_json(document["counts"]),
+        remaining=from_json(document["remaining"]),
+        is_done=document["is_done"],
+    )

@@ -1,0 +1,80 @@
+"""Keys in MongoDB: one document each, fields as in `Key`; `_id` is the key's id."""
+
+from datetime import datetime
+
+from pymongo import ASCENDING
+from pymongo.errors import DuplicateKeyError
+
+from memory.keys import Key
+from memory.stores.mongo.connection import KEYS, Connection, Document
+
+
+class MongoKeys:
+    """The `keys` collection as the port wants it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def insert(self, key: Key) -> bool:
+        """See the port."""
+        async with self._connection.use() as database:
+            try:
+                await database[KEYS].insert_one(_from_key(key))
+            except DuplicateKeyError:
+                return False
+        return True
+
+    async def key(self, key_id: str) -> Key | None:
+        """See the port."""
+        async with self._connection.use() as database:
+            document = await database[KEYS].find_one({"_id": key_id})
+        return _to_key(document) if document is not None else None
+
+    async def page(self, *, limit: int, after: tuple[datetime, str] | None = None) -> list[Key]:
+        """See the port."""
+        if limit < 1:
+            return []
+        query: Document = {}
+        if after is not None:
+            created_at, key_id = after
+            query = {"$or": [{"created_at": {"$gt": created_at}}, {"created_at": created_at, "_id": {"$gt": key_id}}]}
+        async with self._connection.use() as database:
+            found = database[KEYS].find(query).sort([("created_at", ASCENDING), ("_id", ASCENDING)]).limit(limit)
+            return [_to_key(document) for document in await found.to_list()]
+
+    async def remove(self, key_id: str) -> bool:
+        """See the port."""
+        async with self._connection.use() as database:
+            return (await database[KEYS].delete_one({"_id": key_id})).deleted_count > 0
+
+    async def count(self, user_id: str) -> int:
+        """See the port."""
+        async with self._connection.use() as database:
+            return await database[KEYS].count_documents({"user_id": user_id})
+
+    async def delete(self, user_id: str) -> int:
+        """See the port."""
+        async with self._connection.use() as database:
+            return (await database[KEYS].delete_many({"user_id": user_id})).deleted_count
+
+
+def _from_key(key: Key) -> Document:
+    return {
+        "_id": key.id,
+        "digest": key.digest,
+        "role": key.role,
+        "user_id": key.user_id,
+        "name": key.name,
+        "created_at": key.created_at,
+    }
+
+
+def _to_key(document: Document) -> Key:
+    return Key(
+        id=document["_id"],
+        digest=document["digest"],
+        role=document["role"],
+        user_id=document["user_id"],
+        name=document["name"],
+        created_at=document["created_at"],
+    )

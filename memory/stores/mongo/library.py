@@ -1,0 +1,184 @@
+"""Documents and attachments in MongoDB: a document of the library is one here, its passages are each one of their own.
+
+`_id` joins owner and id, an attachment's joins user, thread and document. Metadata is JSON text.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
+
+from pymongo import ASCENDING, DESCENDING
+from pymongo.errors import DuplicateKeyError
+
+from memory.library import Attached, Holdings, LibraryDocument
+from memory.scope import GLOBAL_USER, Scope
+from memory.stores.json_text import from_json, to_json
+from memory.stores.mongo.connection import ATTACHMENTS, DOCUMENTS, PASSAGES, Connection, Document
+from memory.stores.mongo.passages import MongoPassages
+
+_FIELDS = tuple(item.name for item in fields(LibraryDocument))
+_NEWEST = [("created_at", DESCENDING), ("id", DESCENDING)]
+
+
+class MongoLibrary:
+    """The collections of documents, passages and attachments as the port wants them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.passages = MongoPassages(connection)
+        self._connection = connection
+
+    async def put(self, document: LibraryDocument, *, revision: int) -> bool:
+        """See the port."""
+        async with self._connection.use() as database:
+            if revision:
+                stored: Document = {"_id": _key(document.user_id, document.id), "revision": revision}
+                replaced = await database[DOCUMENTS].replace_one(stored, _from_document(document))
+                return replaced.matched_count == 1
+            try:
+                await database[DOCUMENTS].insert_one(_from_document(document))
+            except DuplicateKeyError:
+                return False
+        return True
+
+    async def document(self, *, user_id: str, document_id: str) -> LibraryDocument | None:
+        """See the port."""
+        found = await self.documents(user_id=user_id, document_ids=[document_id])
+        return found[0] if found else None
+
+    async def documents(self, *, user_id: str, document_ids: Sequence[str]) -> list[LibraryDocument]:
+        """See the port."""
+        keys = [_key(user_id, document_id) for document_id in document_ids]
+        return await self._found({"_id": {"$in": keys}}, limit=len(keys))
+
+    async def page(
+        self, user_id: str, *, limit: int, domain: str | None = None, before: tuple[datetime, str] | None = None
+    ) -> list[LibraryDocument]:
+        """See the port."""
+        query: Document = {"user_id": user_id}
+        if domain is not None:
+            query["domain"] = domain
+        if before is not None:
+            time, last = before
+            query["$or"] = [{"created_at": {"$lt": time}}, {"created_at": time, "id": {"$lt": last}}]
+        return await self._found(query, limit=limit)
+
+    async def in_domains(self, user_id: str, domains: Sequence[str], *, limit: int) -> list[str]:
+        """See the port."""
+        query: Document = {"user_id": user_id, "domain": {"$in": list(domains)}}
+        async with self._connection.use() as database:
+            found = database[DOCUMENTS].find(query, {"id": 1}).sort(_NEWEST).limit(limit)
+            return [document["id"] for document in await found.to_list()]
+
+    async def holdings(self, user_id: str) -> Holdings:
+        """See the port."""
+        own, shared = await asyncio.gather(self._has({"user_id": user_id}), self._has({"user_id": GLOBAL_USER}))
+        return Holdings(own, shared)
+
+    async def is_empty(self) -> bool:
+        """See the port."""
+        return not await self._has({})
+
+    async def processing(self, *, limit: int) -> list[LibraryDocument]:
+        """See the port."""
+        async with self._connection.use() as database:
+            found = database[DOCUMENTS].find({"status": "processing"}).sort("updated_at", ASCENDING).limit(limit)
+            return [_to_document(document) for document in await found.to_list()]
+
+    async def attach(self, scope: Scope, document: LibraryDocument, *, at: datetime) -> bool:
+        """See the port."""
+        attachment: Document = {
+            "_id": f"{scope.user_id}/{scope.thread}/{document.id}",
+            "user_id": scope.user_id,
+            "thread_id": scope.thread,
+            "document_id": document.id,
+            "owner": document.user_id,
+            "attached_at": at,
+        }
+        async with self._connection.use() as database:
+            try:
+                await database[ATTACHMENTS].insert_one(attachment)
+            except DuplicateKeyError:
+                return False
+        return True
+
+    async def detach(self, scope: Scope, *, document_id: str) -> bool:
+        """See the port."""
+        key = f"{scope.user_id}/{scope.thread}/{document_id}"
+        async with self._connection.use() as database:
+            return (await database[ATTACHMENTS].delete_one({"_id": key})).deleted_count == 1
+
+    async def attached(self, scope: Scope) -> list[Attached]:
+        """See the port."""
+        found = await self._attached({"user_id": scope.user_id, "thread_id": scope.thread})
+        return [attached for _, attached in found]
+
+    async def attachments(self, user_id: str) -> Mapping[str, Sequence[Attached]]:
+        """See the port."""
+        found: dict[str, list[Attached]] = {}
+        for thread_id, attached in await self._attached({"user_id": user_id}):
+            found.setdefault(thread_id, []).append(attached)
+        return found
+
+    async def remove(self, *, user_id: str, document_id: str) -> bool:
+        """See the port. The header goes first: what is being written for it is taken back from then on."""
+        async with self._connection.use() as database:
+            removed = await database[DOCUMENTS].delete_one({"_id": _key(user_id, document_id)})
+            await database[PASSAGES].delete_many({"user_id": user_id, "document_id": document_id})
+            await database[ATTACHMENTS].delete_many({"owner": user_id, "document_id": document_id})
+        return removed.deleted_count == 1
+
+    async def delete(self, scope: Scope) -> int:
+        """See the port."""
+        owned: Document = {"user_id": scope.user_id}
+        async with self._connection.use() as database:
+            if scope.thread_id is not None:
+                deleted = await database[ATTACHMENTS].delete_many({**owned, "thread_id": scope.thread_id})
+                return deleted.deleted_count
+            deleted = await database[DOCUMENTS].delete_many(owned)
+            await database[PASSAGES].delete_many(owned)
+            await database[ATTACHMENTS].delete_many(owned)
+            await database[ATTACHMENTS].delete_many({"owner": scope.user_id})
+        return deleted.deleted_count
+
+    async def count(self, user_id: str | None = None) -> int:
+        """See the port."""
+        async with self._connection.use() as database:
+            return await database[DOCUMENTS].count_documents({} if user_id is None else {"user_id": user_id})
+
+    async def _found(self, query: Document, *, limit: int) -> list[LibraryDocument]:
+        if limit < 1:
+            return []
+        async with self._connection.use() as database:
+            found = database[DOCUMENTS].find(query).sort(_NEWEST).limit(limit)
+            return [_to_document(document) for document in await found.to_list()]
+
+    async def _has(self, query: Document) -> bool:
+        async with self._connection.use() as database:
+            return await database[DOCUMENTS].find_one(query, {"_id": 1}) is not None
+
+    async def _attached(self, query: Document) -> list[tuple[str, Attached]]:
+        """Attachments with their threads, in the order of attaching."""
+        async with self._connection.use() as database:
+            order = [("attached_at", ASCENDING), ("_id", ASCENDING)]
+            rows = await database[ATTACHMENTS].find(query).sort(order).to_list()
+            keys = list({_key(row["owner"], row["document_id"]) for row in rows})
+            found = await database[DOCUMENTS].find({"_id": {"$in": keys}}).to_list() if keys else []
+        documents = {document["_id"]: _to_document(document) for document in found}
+        pairs = [(row, documents.get(_key(row["owner"], row["document_id"]))) for row in rows]
+        return [(row["thread_id"], Attached(document, row["attached_at"])) for row, document in pairs if document]
+
+
+def _key(user_id: str, document_id: str) -> str:
+    return f"{user_id}/{document_id}"
+
+
+def _from_document(document: LibraryDocument) -> Document:
+    values: Document = {name: getattr(document, name) for name in _FIELDS}
+    return {**values, "_id": _key(document.user_id, document.id), "metadata": to_json(document.metadata)}
+
+
+def _to_document(document: Document) -> LibraryDocument:
+    values = {name: document[name] for name in _FIELDS if name in document}
+    values["metadata"] = from_json(document["metadata"])
+    return LibraryDocument(**values)

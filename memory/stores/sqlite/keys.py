@@ -1,0 +1,57 @@
+"""Keys in SQLite."""
+
+from datetime import datetime
+
+from memory.keys import Key
+from memory.stores.sqlite.database import Database, Row
+from memory.times import from_ms, to_ms
+
+_COLUMNS = "id, digest, role, user_id, name, created_at"
+
+INSERT = f"INSERT INTO keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING 1"
+KEY = f"SELECT {_COLUMNS} FROM keys WHERE id = ?"
+PAGE = f"SELECT {_COLUMNS} FROM keys WHERE (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?"
+COUNT = "SELECT count(*) FROM keys WHERE user_id = ?"
+REMOVE = "DELETE FROM keys WHERE id = ? RETURNING 1"
+DELETE = "DELETE FROM keys WHERE user_id = ? RETURNING 1"
+
+_BEFORE_ALL = -(2**63)
+
+
+class SqliteKeys:
+    """The keys table as the port wants it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def insert(self, key: Key) -> bool:
+        """See the port."""
+        row = (key.id, key.digest, key.role, key.user_id, key.name, to_ms(key.created_at))
+        return bool(await self._database.write(INSERT, row))
+
+    async def key(self, key_id: str) -> Key | None:
+        """See the port."""
+        rows = await self._database.read(KEY, (key_id,))
+        return _to_key(rows[0]) if rows else None
+
+    async def page(self, *, limit: int, after: tuple[datetime, str] | None = None) -> list[Key]:
+        """See the port."""
+        place = (_BEFORE_ALL, "") if after is None else (to_ms(after[0]), after[1])
+        return [_to_key(row) for row in await self._database.read(PAGE, (*place, limit))]
+
+    async def remove(self, key_id: str) -> bool:
+        """See the port."""
+        return await self._database.erase(REMOVE, (key_id,)) > 0
+
+    async def count(self, user_id: str) -> int:
+        """See the port."""
+        return (await self._database.read(COUNT, (user_id,)))[0][0]
+
+    async def delete(self, user_id: str) -> int:
+        """See the port."""
+        return await self._database.delete(DELETE, (user_id,))
+
+
+def _to_key(row: Row) -> Key:
+    *said, created_at = row
+    return Key(*said, created_at=from_ms(created_at))

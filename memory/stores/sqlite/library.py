@@ -1,0 +1,172 @@
+"""Documents and attachments in SQLite."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from memory.library import Attached, Holdings, LibraryDocument
+from memory.scope import GLOBAL_USER, Scope
+from memory.stores.json_text import from_json, to_json
+from memory.stores.sqlite.database import Database, Row
+from memory.stores.sqlite.passages import SqlitePassages
+from memory.times import from_ms, to_ms
+
+_DOCUMENT = (
+    *("id", "user_id", "title", "kind", "content_hash", "created_at", "updated_at", "domain", "source", "metadata"),
+    *("status", "error", "characters", "pages", "passages", "version", "incoming", "revision"),
+)
+_COLUMNS = ", ".join(_DOCUMENT)
+_PLACES = ", ".join("?" * len(_DOCUMENT))
+_OF_DOCUMENT = ", ".join(f"documents.{column}" for column in _DOCUMENT)
+
+INSERT = f"INSERT INTO documents ({_COLUMNS}) VALUES ({_PLACES}) ON CONFLICT (user_id, id) DO NOTHING RETURNING 1"
+REPLACE = f"UPDATE documents SET ({_COLUMNS}) = ({_PLACES}) WHERE user_id = ? AND id = ? AND revision = ? RETURNING 1"
+PAGE = f"""
+SELECT {_COLUMNS} FROM documents WHERE user_id = :user AND (created_at, id) < (:time, :id)
+ORDER BY created_at DESC, id DESC LIMIT :limit
+"""
+PAGE_OF_DOMAIN = f"""
+SELECT {_COLUMNS} FROM documents WHERE user_id = :user AND domain = :domain AND (created_at, id) < (:time, :id)
+ORDER BY created_at DESC, id DESC LIMIT :limit
+"""
+HOLDINGS = """
+SELECT EXISTS (SELECT 1 FROM documents WHERE user_id = ?), EXISTS (SELECT 1 FROM documents WHERE user_id = ?)
+"""
+PROCESSING = f"SELECT {_COLUMNS} FROM documents WHERE status = 'processing' ORDER BY updated_at LIMIT ?"
+ATTACH = """
+INSERT INTO attachments (user_id, thread_id, document_id, owner, attached_at) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (user_id, thread_id, document_id) DO NOTHING RETURNING 1
+"""
+DETACH = "DELETE FROM attachments WHERE user_id = ? AND thread_id = ? AND document_id = ? RETURNING 1"
+_JOINED = "FROM attachments JOIN documents ON documents.user_id = attachments.owner AND documents.id = document_id"
+_IN_ORDER = "ORDER BY attached_at, attachments.rowid"
+ATTACHED = f"""
+SELECT {_OF_DOCUMENT}, attached_at, thread_id {_JOINED}
+WHERE attachments.user_id = ? AND thread_id = ? {_IN_ORDER}
+"""
+ATTACHMENTS = f"SELECT {_OF_DOCUMENT}, attached_at, thread_id {_JOINED} WHERE attachments.user_id = ? {_IN_ORDER}"
+_LAST = 2**62
+"""A time behind every other, in milliseconds."""
+
+
+class SqliteLibrary:
+    """The tables of documents, passages and attachments as the port wants them."""
+
+    def __init__(self, database: Database) -> None:
+        self.passages = SqlitePassages(database)
+        self._database = database
+
+    async def put(self, document: LibraryDocument, *, revision: int) -> bool:
+        """See the port."""
+        if revision == 0:
+            return bool(await self._database.write(INSERT, _from_document(document)))
+        key = (document.user_id, document.id, revision)
+        return bool(await self._database.write(REPLACE, (*_from_document(document), *key)))
+
+    async def document(self, *, user_id: str, document_id: str) -> LibraryDocument | None:
+        """See the port."""
+        found = await self.documents(user_id=user_id, document_ids=[document_id])
+        return found[0] if found else None
+
+    async def documents(self, *, user_id: str, document_ids: Sequence[str]) -> list[LibraryDocument]:
+        """See the port."""
+        if not document_ids:
+            return []
+        sql = f"SELECT {_COLUMNS} FROM documents WHERE user_id = ? AND id IN ({', '.join('?' * len(document_ids))})"
+        return [_to_document(row) for row in await self._database.read(sql, (user_id, *document_ids))]
+
+    async def page(
+        self, user_id: str, *, limit: int, domain: str | None = None, before: tuple[datetime, str] | None = None
+    ) -> list[LibraryDocument]:
+        """See the port."""
+        time, last = (to_ms(before[0]), before[1]) if before is not None else (_LAST, "")
+        values = {"user": user_id, "domain": domain, "time": time, "id": last, "limit": limit}
+        rows = await self._database.read(PAGE if domain is None else PAGE_OF_DOMAIN, values)
+        return [_to_document(row) for row in rows]
+
+    async def in_domains(self, user_id: str, domains: Sequence[str], *, limit: int) -> list[str]:
+        """See the port."""
+        sql = f"""
+        SELECT id FROM documents WHERE user_id = ? AND domain IN ({", ".join("?" * len(domains))})
+        ORDER BY created_at DESC, id DESC LIMIT ?
+        """
+        return [found for (found,) in await self._database.read(sql, (user_id, *domains, limit))]
+
+    async def holdings(self, user_id: str) -> Holdings:
+        """See the port."""
+        own, shared = (await self._database.read(HOLDINGS, (user_id, GLOBAL_USER)))[0]
+        return Holdings(bool(own), bool(shared))
+
+    async def is_empty(self) -> bool:
+        """See the port."""
+        return not await self._database.read("SELECT 1 FROM documents LIMIT 1")
+
+    async def processing(self, *, limit: int) -> list[LibraryDocument]:
+        """See the port."""
+        return [_to_document(row) for row in await self._database.read(PROCESSING, (limit,))]
+
+    async def attach(self, scope: Scope, document: LibraryDocument, *, at: datetime) -> bool:
+        """See the port."""
+        values = (scope.user_id, scope.thread, document.id, document.user_id, to_ms(at))
+        return bool(await self._database.write(ATTACH, values))
+
+    async def detach(self, scope: Scope, *, document_id: str) -> bool:
+        """See the port."""
+        return bool(await self._database.write(DETACH, (scope.user_id, scope.thread, document_id)))
+
+    async def attached(self, scope: Scope) -> list[Attached]:
+        """See the port."""
+        rows = await self._database.read(ATTACHED, (scope.user_id, scope.thread))
+        return [Attached(_to_document(row[:-2]), from_ms(row[-2])) for row in rows]
+
+    async def attachments(self, user_id: str) -> Mapping[str, Sequence[Attached]]:
+        """See the port."""
+        found: dict[str, list[Attached]] = {}
+        for row in await self._database.read(ATTACHMENTS, (user_id,)):
+            found.setdefault(row[-1], []).append(Attached(_to_document(row[:-2]), from_ms(row[-2])))
+        return found
+
+    async def remove(self, *, user_id: str, document_id: str) -> bool:
+        """See the port. The header goes first: what is being written for it is refused from then on."""
+        key = (user_id, document_id)
+        removed = await self._database.write("DELETE FROM documents WHERE user_id = ? AND id = ? RETURNING 1", key)
+        await self._database.write("DELETE FROM passages WHERE user_id = ? AND document_id = ?", key)
+        await self._database.write("DELETE FROM attachments WHERE owner = ? AND document_id = ?", key)
+        await self._database.cut_off_log()
+        return bool(removed)
+
+    async def delete(self, scope: Scope) -> int:
+        """See the port."""
+        if scope.thread_id is not None:
+            sql = "DELETE FROM attachments WHERE user_id = ? AND thread_id = ? RETURNING 1"
+            return await self._database.erase(sql, (scope.user_id, scope.thread_id))
+        user = (scope.user_id,)
+        removed = await self._database.write("DELETE FROM documents WHERE user_id = ? RETURNING 1", user)
+        await self._database.write("DELETE FROM passages WHERE user_id = ?", user)
+        await self._database.write("DELETE FROM attachments WHERE user_id = ?", user)
+        await self._database.write("DELETE FROM attachments WHERE owner = ?", user)
+        return len(removed)
+
+    async def count(self, user_id: str | None = None) -> int:
+        """See the port."""
+        if user_id is None:
+            return (await self._database.read("SELECT count(*) FROM documents"))[0][0]
+        return (await self._database.read("SELECT count(*) FROM documents WHERE user_id = ?", (user_id,)))[0][0]
+
+
+def _from_document(document: LibraryDocument) -> Row:
+    return (
+        *(document.id, document.user_id, document.title, document.kind, document.content_hash),
+        *(to_ms(document.created_at), to_ms(document.updated_at), document.domain, document.source),
+        *(to_json(document.metadata), document.status, document.error, document.characters, document.pages),
+        *(document.passages, document.version, document.incoming, document.revision),
+    )
+
+
+def _to_document(row: Row) -> LibraryDocument:
+    """From `_COLUMNS`."""
+    values: dict[str, Any] = dict(zip(_DOCUMENT, row, strict=True))
+    for name in ("created_at", "updated_at"):
+        values[name] = from_ms(values[name])
+    values["metadata"] = from_json(values["metadata"])
+    return LibraryDocument(**values)

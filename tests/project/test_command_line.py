@@ -1,0 +1,38 @@
+"""The command line as a whole: what it lists, and how light it is."""
+
+import json
+import subprocess
+import sys
+
+from typer.main import get_command
+
+from api.cli import app
+
+HEAVY = ["fastapi", "httpx", "langgraph", "mcp", "openai", "prompt_toolkit", "pymongo", "qdrant_edge", "uvicorn"]
+COMMANDS = {
+    *("serve", "mcp", "chat", "facts", "search", "threads", "stats"),
+    *("doctor", "reindex", "learn", "keys"),
+    *("import", "export", "sync", "erase"),
+}
+
+
+def test_it_has_every_command_and_each_says_what_it_does() -> None:
+    commands = getattr(get_command(app), "commands", {})
+    assert set(commands) == COMMANDS
+    for name, command in commands.items():
+        assert command.help, name
+        for parameter in command.params:
+            assert getattr(parameter, "help", None) or parameter.name == "help", f"{name} {parameter.name}"
+
+
+def test_help_loads_nothing_heavy() -> None:
+    script = (
+        "import json, sys; sys.argv = ['recollect', '--help']; from api.cli import app; app(standalone_mode=False);"
+        "print(json.dumps([name for name in json.loads(sys.stdin.read()) if name in sys.modules]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=json.dumps(HEAVY), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "chat" in done.stdout
+    assert json.loads(done.stdout.splitlines()[-1]) == []
