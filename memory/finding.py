@@ -47,15 +47,16 @@ MOST_TAGGED = 500
 class Request:
     """What is to be found. `scope` is where; `shown` are turns that the caller has in view already.
 
-    With `thread_id` a turn of that thread asks: its own summary and the keyed and pinned facts are given to it in any
-    case, so they are no hits, and the user's own facts count as well as the thread's. `reach` says which documents are
-    looked into, `given` which of them the caller has in view.
+    `for_turn`: a turn asks, of the thread `thread_id` where it has one: its own summary and the keyed and pinned facts
+    are given to it in any case, so they are no hits, and the user's own facts count as well as the thread's. `reach`
+    says which documents are looked into, `given` which of them the caller has in view.
     """
 
     scope: Scope
     text: str
     options: RecallOptions
     shown: Sequence[str] = ()
+    for_turn: bool = False
     thread_id: str | None = None
     reach: Reach = NOTHING
     given: frozenset[str] = frozenset()
@@ -63,7 +64,7 @@ class Request:
     @property
     def fact_homes(self) -> frozenset[str | None] | None:
         """Whose facts may be hits; see `Sought`."""
-        if self.thread_id is not None:
+        if self.for_turn:
             return frozenset({None, self.thread_id})
         return None if self.scope.thread_id is None else frozenset({self.scope.thread_id})
 
@@ -100,7 +101,7 @@ class Finding:
             request.scope.user_id,
             candidates,
             now=now,
-            given_apart=request.thread_id is not None,
+            given_apart=request.for_turn,
         )
         scored = rank(stood.candidates, query, knows_meaning=self.embedder.knows_meaning)
         sieve = Sieve(scored, stood.fallen)

@@ -103,7 +103,14 @@ class Recall:
         if reach.without(given).is_nothing and not await self._has_more(sought, len(turns)):
             return Recalled(whole)
         request = Request(
-            sought, text, options, shown=turns, thread_id=scope.thread_id, reach=reach.without(given), given=given
+            sought,
+            text,
+            options,
+            shown=turns,
+            for_turn=True,
+            thread_id=scope.thread_id,
+            reach=reach.without(given),
+            given=given,
         )
         found = await self.finding.find(request, now=self.clock())
         return replace(found, hits=[*whole, *found.hits]) if whole else found

@@ -52,7 +52,7 @@ def message(role: str = "user", **changes: Any) -> Fields:
 
 
 def result(**changes: Any) -> Fields:
-    recalled = {"window": 0, "facts": {}, "summary": None, "hits": [], "degraded": []}
+    recalled: Fields = {"window": 0, "facts": {}, "summary": None, "hits": [], "degraded": []}
     return {"model": "m", "memory": recalled, "usage": {"input_tokens": 0}, "timings_ms": {"total": 0.5}, **changes}
 
 

@@ -176,6 +176,8 @@ def test_without_a_thread_nothing_is_stored_or_learned(served: Service, model: F
     assert 'city: "Oslo"' in instructions(model.chats[-1])
     assert given(model.chats[-1]) == ["Hello.", "Hi.", "Where do I live? I like jazz."]
     assert "I live in Oslo." in [hit["content"] for hit in hits_of(answer)]
+    # Keyed facts are given in any case, and are no hits.
+    assert "fact" not in [hit["role"] for hit in hits_of(answer)]
     offered = [tool["function"]["name"] for tool in model.chats[-1]["tools"]]
     assert offered == ["search_memory"]
     assert served.get("/api/threads", user_id=chats.user)["items"][0]["turns"] == 1
