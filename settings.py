@@ -46,8 +46,8 @@ class Settings(BaseSettings):
     auth: Literal["none", "api_key", "jwt"] = Field(
         "none", description="Who may call: everybody on this machine, holders of keys (`recollect keys`), or of JWTs."
     )
-    jwt_secret: SecretStr | None = Field(None, min_length=32, description="AUTH=jwt: the tokens' shared secret.")
-    jwt_jwks_url: str | None = Field(None, description="AUTH=jwt: where the issuer's public keys are, instead.")
+    jwt_secret: SecretStr | None = Field(None, min_length=32, description="With AUTH=jwt: the tokens' shared secret.")
+    jwt_jwks_url: str | None = Field(None, description="With AUTH=jwt: where the issuer's public keys are, instead.")
     jwt_algorithms: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="Signatures that are accepted, separated by commas; unset: HS256, or RS256 and ES256 with JWKS.",
