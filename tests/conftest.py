@@ -7,6 +7,7 @@ the service also reads a `.env` file in its working directory.
 import ipaddress
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -19,6 +20,8 @@ SERVER_FIXTURES = {"mongodb_url", "qdrant_url"}
 
 
 def pytest_configure() -> None:
+    # Whoever runs the tests in the background may have SIGINT ignored, and the commands that they start would too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     clear_environment()
     sys.addaudithook(refuse_public_addresses)
 

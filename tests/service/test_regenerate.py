@@ -61,7 +61,8 @@ def test_the_new_answer_stands_in_the_old_ones_place(served: Service, model: Fak
     assert after[3]["created_at"] > before[3]["created_at"]
     again = served.turn("Tell me about fruit.", user=user, turn_id="last")
     assert again["reply"] == NEW
-    assert served.get("/api/admin/doctor")["healthy"] is True
+    (found,) = [found for found in served.get("/api/admin/doctor")["users"] if found["user_id"] == user]
+    assert (found["missing"], found["orphaned"], found["wrong_fingerprint"], found["failed"]) == (0, 0, 0, 0)
 
 
 def test_the_old_answer_is_neither_shown_nor_recalled(served: Service, model: FakeOpenAI, user: str) -> None:
