@@ -9,7 +9,7 @@ import termios
 from types import TracebackType
 from typing import Any, Self
 
-from pexpect import EOF  # pyright: ignore[reportMissingTypeStubs]
+from pexpect import EOF, TIMEOUT  # pyright: ignore[reportMissingTypeStubs]
 from pexpect.fdpexpect import fdspawn  # pyright: ignore[reportMissingTypeStubs]
 
 from tests.service.running import PROJECT, Service
@@ -51,6 +51,10 @@ class Terminal:
         """Wait until the text is shown; what was shown before it since the last wait."""
         self._spawn.expect_exact(text)
         return self.shown
+
+    def shows(self, text: str, *, seconds: float) -> bool:
+        """Whether the text is shown within so many seconds."""
+        return self._spawn.expect_exact([text, TIMEOUT], timeout=seconds) == 0
 
     @property
     def shown(self) -> str:
