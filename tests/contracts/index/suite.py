@@ -251,7 +251,19 @@ class IndexContract(ChannelContract, ErasingContract):
         assert found.entry == said
 
     @pytest.mark.parametrize(
-        "name", ["a.b", "user_id", "metadata.user_id", "-", "a@b.c", "1", "A" * 128, "..a", "a:b", str(uuid4())]
+        "name",
+        [
+            "a.b",
+            "user_id",
+            "metadata.user_id",
+            "-",
+            "a@b.c",
+            "1",
+            "A" * 128,
+            "..a",
+            "a:b",
+            "0f8fad5b-d9cb-469f-a165-70867728950e",
+        ],
     )
     async def test_ids_are_values_never_paths_or_patterns(self, index: VectorIndex, name: str) -> None:
         own = Point(entry(name, name, name), vector(1))
