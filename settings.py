@@ -64,7 +64,9 @@ class Settings(BaseSettings):
     rate_limit_per_minute: int = Field(
         0, ge=0, le=1_000_000, description="Requests a minute of one key or subject, else address; 0: no limit."
     )
-    rate_limit_burst: int = Field(20, ge=1, le=1_000_000, description="Requests that may come at once before that.")
+    rate_limit_burst: int | None = Field(
+        None, ge=1, le=1_000_000, description="How many of them may come at once; unset: as many as in a minute."
+    )
     recollect_api_key: SecretStr | None = Field(None, description="The key that the terminal's `--url` sends.")
 
     # What it says of itself.

@@ -37,7 +37,7 @@ class AccessRules:
     tokens: TokenRules = TokenRules()
     forwards_keys: bool = False
     per_minute: int = 0
-    burst: int = 20
+    burst: int = 0
 
 
 def check_rules(rules: AccessRules) -> None:

@@ -165,7 +165,7 @@ def access_rules(settings: Settings) -> AccessRules:
         ),
         forwards_keys=settings.forward_api_key,
         per_minute=settings.rate_limit_per_minute,
-        burst=settings.rate_limit_burst,
+        burst=settings.rate_limit_burst or settings.rate_limit_per_minute,
     )
     check_rules(rules)
     check_origins(settings.cors_origins)
