@@ -65,7 +65,8 @@ async def _built_in(state: State, services: Services, listener: Listener, chat: 
         config=memory.config,
         today=memory.clock().date(),
     )
-    told = [hit["content"] for hit in state["hits"] if hit["role"] != "assistant"]
+    told = [hit["content"] for hit in state["hits"] if hit["role"] != "assistant" and hit["kind"] != "document"]
+    passages = [hit["content"] for hit in state["hits"] if hit["kind"] == "document"]
     request = ChatRequest(
         messages=chat_messages(
             instructions=services.instructions,
@@ -75,7 +76,7 @@ async def _built_in(state: State, services: Services, listener: Listener, chat: 
             exchange=state["exchange"],
         ),
         tools=state["tools"],
-        memory=KnownMemory(facts=state["facts"], notes=state["notes"], recalled=told),
+        memory=KnownMemory(facts=state["facts"], notes=state["notes"], recalled=told, passages=passages),
         parameters=_allowed(chat.parameters, with_tools=bool(state["tools"])),
         model=chat.model,
         api_key=chat.api_key,

@@ -43,11 +43,15 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class KnownMemory:
-    """What was recalled, as values. The offline model answers from it; the others read it in the messages."""
+    """What was recalled, as values. The offline model answers from it; the others read it in the messages.
+
+    `passages` are of documents; `recalled` is what was said, but for the assistant's words.
+    """
 
     facts: Mapping[str, str] = field(default_factory=dict[str, str])
     notes: Sequence[str] = ()
     recalled: Sequence[str] = ()
+    passages: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,12 @@ async def test_any_key_can_be_asked_for(key: str, question: str, answer: str) ->
     assert await reply_to(question, facts={key: "X"}) == answer
 
 
+async def test_a_documents_words_are_not_the_users() -> None:
+    given = {"recalled": ["I met Tom."], "passages": ["Dinner is served at seven."]}
+    assert await reply_to("When is dinner served?", **given) == "Your documents say: 'Dinner is served at seven.'"
+    assert await reply_to("Where did I meet Tom?", **given) == "You told me: 'I met Tom.'"
+
+
 async def test_all_that_is_known_is_listed() -> None:
     answer = await reply_to("What do you know about me?", facts={"name": "Ada", "age": "36"}, notes=["They paint."])
     assert answer == "Here is what I know about you:\n- Your name is Ada.\n- You are 36 years old.\n- They paint."

@@ -78,6 +78,7 @@ def _reply(request: ChatRequest) -> str:
         facts=overlaid(facts, findings),
         notes=request.memory.notes,
         texts=[*_of_the_user(request.memory.recalled, request.messages), *earlier],
+        passages=request.memory.passages,
     )
     asked = read_clauses(last).asked[:_MOST_QUESTIONS]
     answers = dict.fromkeys(answer(question, known) for question in asked)

@@ -58,11 +58,12 @@ _INTENTS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """All that an answer may use: the keyed facts, free-text facts, and texts the user wrote earlier."""
+    """All that an answer may use: keyed facts, free-text facts, what the user wrote earlier, passages of documents."""
 
     facts: Mapping[str, str]
     notes: Sequence[str] = ()
     texts: Sequence[str] = ()
+    passages: Sequence[str] = ()
 
 
 def answer(question: str, known: Known) -> str:
@@ -168,10 +169,10 @@ def _key_words(key: str) -> frozenset[str]:
 
 
 def _of_texts(asked: str, known: Known) -> str:
-    """The note or earlier text that shares most words with the question, the later of equals."""
+    """The note, earlier text or passage that shares most words with the question; of equals the later."""
     wanted = _terms(asked)
     best, best_shared = "", 0
-    for text in [*known.texts, *known.notes]:
+    for text in [*known.passages, *known.texts, *known.notes]:
         shared = len(wanted & _terms(text))
         if shared and shared >= best_shared and not text.rstrip().endswith("?"):
             best, best_shared = text, shared
@@ -181,7 +182,7 @@ def _of_texts(asked: str, known: Known) -> str:
         return f"I remember: {sentence(best)}"
     quoted = " ".join(best.split())
     shown = quoted if len(quoted) <= _MOST_QUOTED_CHARACTERS else quoted[: _MOST_QUOTED_CHARACTERS - 1] + "\u2026"
-    return f"You told me: '{shown}'"
+    return f"Your documents say: '{shown}'" if best in known.passages else f"You told me: '{shown}'"
 
 
 def _terms(text: str) -> frozenset[str]:
