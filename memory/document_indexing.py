@@ -64,6 +64,7 @@ class DocumentIndexing:
         self._poked = set[_Key]()
         self._unremoved: dict[str, set[str]] = {}
         self._has_seen_start = False
+        self._opened_at = clock()
         self._closing = False
 
     def start(self) -> None:
@@ -214,7 +215,7 @@ class DocumentIndexing:
             key = (document.user_id, document.id)
             untouched = (now - document.updated_at).total_seconds()
             if document.incoming:
-                if untouched > CUT_OFF_SECONDS:
+                if untouched > CUT_OFF_SECONDS or self._is_of_an_earlier_process(document):
                     await self._fail(key, CUT_OFF_ANEW if document.version else CUT_OFF)
                     await self._remove_outdated(key)
             elif key not in self._workers and (untouched > OTHERS_SECONDS or not self._has_seen_start):
@@ -227,6 +228,10 @@ class DocumentIndexing:
             there = {passage.id for passage in await self._there(user_id, list(ids))}
             ids -= there
             await self.remove_points(user_id, list(ids))
+
+    def _is_of_an_earlier_process(self, document: LibraryDocument) -> bool:
+        """Whether nobody can be at work on what was last written then: documents in DATA_DIR have one owner."""
+        return not self._documents.erasures.is_shared and document.updated_at < self._opened_at
 
     async def _there(self, user_id: str, ids: Sequence[str]) -> list[Passage]:
         found = list[Passage]()

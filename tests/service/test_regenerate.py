@@ -227,10 +227,15 @@ def test_two_requests_at_once_are_one_answer(served: Service, model: FakeOpenAI,
     model.script(NEW)
     asked = len(model.chats)
     model.hang()
-    waiting = [posting_anew(served, "last", user) for _ in range(2)]
+    waiting = posting_anew(served, "last", user)
     until(lambda: len(model.chats) == asked + 1)
-    model.release()
-    assert [answer().json()["reply"] for answer in waiting] == [NEW, NEW]
+    path, said = f"/api/turns/last/regenerate?user_id={user}", {"stream": True}
+    with served.http.stream("POST", path, json=said, timeout=60) as joining:
+        lines = joining.iter_lines()
+        assert next(lines) == "event: turn"  # the second one has joined
+        model.release()
+        assert any(line.startswith("data: ") and NEW in line for line in lines)
+    assert waiting().json()["reply"] == NEW
     assert len(model.chats) == asked + 1
 
 
