@@ -31,7 +31,7 @@ CHECKS: list[Any] = [
 HEALTH_CHECKS: list[Any] = list(HealthCheck)
 KEYLESS = {"/health", "/health/ready"}
 SLOW = [pytest.mark.slow, pytest.mark.timeout(1800)]
-FEW, MANY = 2, 25
+FEW, MANY = 2, 10
 MODES = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
 
 Operation = schemathesis.APIOperation[Any, Any, Any]
