@@ -1,4 +1,4 @@
-FROM python:3.13.16-slim-bookworm AS build
+FROM python:3.13.16-slim-bookworm@sha256:a1165e272e578941b84abc79e4ab38a0305cd12803a5c4247979ac7655f4d641 AS build
 RUN python -m venv /opt/recollect
 WORKDIR /src
 COPY requirements.lock .
@@ -6,7 +6,7 @@ RUN /opt/recollect/bin/pip install --no-cache-dir --no-deps --require-hashes --r
 COPY . .
 RUN /opt/recollect/bin/pip install --no-cache-dir --no-index --no-deps --no-build-isolation .
 
-FROM python:3.13.16-slim-bookworm
+FROM python:3.13.16-slim-bookworm@sha256:a1165e272e578941b84abc79e4ab38a0305cd12803a5c4247979ac7655f4d641
 RUN useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin recollect \
     && install --directory --owner recollect --group recollect /data
 COPY --from=build /opt/recollect /opt/recollect

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from memory.errors import ConfigurationError
-from memory.mem_config import MemoryConfig
-from memory.providers.presets import preset
+from recollect.memory.providers.presets import preset
+from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.mem_config import MemoryConfig
 
 _DEFAULT = MemoryConfig()
 
@@ -37,6 +37,15 @@ class Settings(BaseSettings):
     )
     max_upload_mb: int = Field(
         20, ge=1, le=10_000, description="Most megabytes (1,000,000 bytes each) of one import or uploaded document."
+    )
+    max_connections: int = Field(
+        1_000, ge=1, le=100_000, description="Most connections at once; beyond them only /health is answered."
+    )
+    max_message_characters: int = Field(
+        _DEFAULT.max_message_characters,
+        ge=1,
+        le=10_000_000,
+        description="Most characters of a message; a request's body may have 12 bytes for each, and 100,000.",
     )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(), description="Web pages that may call from a browser, as https://host, separated by commas."
@@ -77,9 +86,17 @@ class Settings(BaseSettings):
     )
 
     # Where memory is kept.
-    data_dir: Path = Field(_DEFAULT.data_dir, description="Folder of the embedded stores; one process at a time.")
+    data_dir: Path = Field(
+        _DEFAULT.data_dir,
+        description="Folder of the embedded stores; one process at a time. `:memory:`: a private one, gone at exit.",
+    )
     mongodb_url: SecretStr | None = Field(None, description="MongoDB for the documents; unset: SQLite in DATA_DIR.")
     mongodb_database: str = Field(_DEFAULT.mongodb_database, min_length=1, description="Its database.")
+    mongodb_prefix: str = Field(
+        _DEFAULT.mongodb_prefix,
+        pattern=r"^[A-Za-z0-9_-]{0,40}$",
+        description="How the names of its collections begin, beside those of another program; unset: not at all.",
+    )
     qdrant_url: str | None = Field(None, description="Qdrant server for the index; unset: the engine in DATA_DIR.")
     qdrant_api_key: SecretStr | None = Field(None, description="Its API key.")
     qdrant_collection: str = Field(
@@ -115,6 +132,12 @@ class Settings(BaseSettings):
     embedding_timeout_seconds: Seconds = Field(
         _DEFAULT.embedding_timeout_seconds, description="Longest wait for one embedding call."
     )
+    max_reply_characters: int = Field(
+        _DEFAULT.max_reply_characters,
+        ge=1,
+        le=1_000_000,
+        description="Most characters of a reply; a longer one is 502 model_unavailable.",
+    )
     anthropic_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=anthropic.")
     cerebras_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=cerebras.")
     deepinfra_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=deepinfra.")
@@ -149,6 +172,9 @@ class Settings(BaseSettings):
         le=1,
         description="Least cosine similarity of a recalled memory; unset: 0.1, or a word in common with the query.",
     )
+    message_tokens: Annotated[int, Field(ge=50, le=10_000_000)] = Field(
+        _DEFAULT.message_tokens, description="Token budget of the message itself; in the prompt a longer one is cut."
+    )
     window_tokens: Tokens = Field(_DEFAULT.window_tokens, description="Token budget of the window.")
     facts_tokens: Tokens = Field(_DEFAULT.facts_tokens, description="Token budget of the facts.")
     recall_tokens: Tokens = Field(_DEFAULT.recall_tokens, description="Token budget of what the search found.")
@@ -157,7 +183,9 @@ class Settings(BaseSettings):
     )
 
     # What it learns.
-    extraction_prompt_file: Path | None = Field(None, description="File that replaces the extraction's instructions.")
+    extraction_prompt_file: Path | None = Field(
+        None, description="File that replaces the extraction's instructions; {message}, {known} and {today} are filled."
+    )
     extraction_schema_file: Path | None = Field(
         None, description="JSON schema whose properties are the only keys that are learned."
     )
@@ -179,6 +207,14 @@ class Settings(BaseSettings):
     )
     review: Literal["off", "sensitive", "all"] = Field(
         _DEFAULT.review, description="Which learned facts wait for a person's approval."
+    )
+    unproven: Literal["review", "refuse", "allow"] = Field(
+        _DEFAULT.unproven,
+        description="What becomes of a fact that its quote does not carry: it waits for its owner, or is refused.",
+    )
+    review_tools: Literal["untrusted", "off", "all"] = Field(
+        _DEFAULT.review_tools,
+        description="Which proposals of `remember_fact` wait: those beside documents and the like, none, or all.",
     )
     sensitive_tags: str = Field(
         ",".join(_DEFAULT.sensitive_tags),
@@ -210,6 +246,13 @@ class Settings(BaseSettings):
     max_episodes_per_user: int = Field(
         _DEFAULT.max_episodes_per_user, ge=0, description="Most messages of a user; the oldest go. 0: no limit."
     )
+    index_vacuum_seconds: float = Field(
+        _DEFAULT.index_vacuum_seconds,
+        gt=0,
+        le=31_536_000,
+        allow_inf_nan=False,
+        description="Time in which an embedded index's files lose deleted text; they are rewritten at most once in it.",
+    )
 
     max_document_pages: int = Field(
         _DEFAULT.max_document_pages, ge=1, le=100_000, description="Most pages of a document."
@@ -221,7 +264,17 @@ class Settings(BaseSettings):
         _DEFAULT.max_unpacked_mb, ge=1, le=10_000, description="Most megabytes that a compressed file may unpack to."
     )
 
+    bulk_workers: int = Field(
+        _DEFAULT.bulk_workers,
+        ge=1,
+        le=64,
+        description="Threads for imports, files and archives; beyond 16 more of them the answer is 503.",
+    )
+
     # How it waits.
+    import_seconds: Seconds = Field(
+        _DEFAULT.import_seconds, description="Longest import; then it ends with 503, and what came stays."
+    )
     memory_wait_seconds: Seconds = Field(
         _DEFAULT.memory_wait_seconds, description="Longest wait of `wait_for_memory` before it says pending."
     )

@@ -7,43 +7,44 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import (
+from recollect.api import errors, openapi
+from recollect.api.auth.access_rules import AccessRules, TokenRules, check_rules
+from recollect.api.auth.admission import open_admission
+from recollect.api.auth.lock import Lock
+from recollect.api.headers import SecurityHeaders
+from recollect.api.mcp import route as mcp
+from recollect.api.middleware.access_log import AccessLog
+from recollect.api.middleware.cors import Cors, check_origins
+from recollect.api.middleware.guard import BodyLimit, HostGuard
+from recollect.api.openai import door as openai_door
+from recollect.api.routes import (
     admin,
     agent,
     documents,
     erasures,
-    errors,
     exports,
     facts,
     health,
+    home,
     imports,
     keys,
-    mcp,
     memories,
     memory_stats,
-    metrics,
-    openai_door,
-    openapi,
     regenerate,
     search,
     threads,
     turns,
 )
-from api.access_log import AccessLog
-from api.access_rules import AccessRules, TokenRules, check_rules
-from api.admission import open_admission
-from api.cors import Cors, check_origins
-from api.guard import BodyLimit, HostGuard
-from api.headers import SecurityHeaders
-from api.lock import Lock
-from api.observers import open_observer
-from api.version import VERSION
-from graph.resources import Services, SharedServices, shared
-from graph.turns import Turns
-from memory.reindexing import Reindexer
-from settings import Settings, current_settings
+from recollect.api.telemetry import metrics
+from recollect.api.telemetry.observers import open_observer
+from recollect.api.version import VERSION
+from recollect.graph.resources import Services, SharedServices, shared
+from recollect.graph.turns import TurnRunner
+from recollect.memory.index.reindexing import Reindexer
+from recollect.settings import Settings, current_settings
 
 ROUTERS = (
+    home.router,
     agent.router,
     openai_door.router,
     turns.router,
@@ -63,8 +64,8 @@ ROUTERS = (
     keys.router,
 )
 OWN_PATHS = ("/api", "/v1", "/mcp", "/memory-stats", "/memory/clear", "/health", "/metrics")
-STUDIO = "smith.langchain.com"
-"""Where LangGraph Studio's page comes from; `--studio-url` names another one, which ALLOWED_HOSTS lets in."""
+STUDIO = "https://smith.langchain.com"
+"""LangGraph Studio's page; `--studio-url` names another one, which CORS_ORIGINS lets in."""
 DESCRIPTION = """An agent service that remembers: it recalls what matters before it answers, and learns afterwards.
 
 Talk to it with `POST /api/agent`. Every error is `{"error": {"code", "message", "details", "turn_id"}}`."""
@@ -78,18 +79,24 @@ def create_app(
     visitor: str | None = None,
     url: str | None = None,
 ) -> FastAPI:
-    """The application. `settings` None: the environment's, read when they are needed.
+    """Create the application. `settings` None: the environment's, read when they are needed.
 
-    `guarded` are the beginnings of the paths whose Host, Origin and body size are checked; `visitor` is the one foreign
-    page that may call all the other paths; `url` is where it serves, for the lock file of DATA_DIR.
+    `guarded` are the prefixes of its own paths; `visitor` is the one foreign page that may call all the others, which
+    are another program's; `url` is its own address, for the lock file of DATA_DIR.
     """
 
     def names() -> list[str]:
         chosen = settings or current_settings()
         return [chosen.host, *chosen.allowed_hosts]
 
+    def hosts() -> tuple[str, ...]:
+        return (settings or current_settings()).allowed_hosts
+
     def origins() -> tuple[str, ...]:
         return (settings or current_settings()).cors_origins
+
+    def most_characters() -> int:
+        return (settings or current_settings()).max_message_characters
 
     def most_uploaded() -> int:
         return (settings or current_settings()).max_upload_mb * 1_000_000
@@ -106,14 +113,12 @@ def create_app(
     for router in ROUTERS:
         app.include_router(router)
     app.router.routes.append(mcp.route)
-    openapi.install(app)
-    # From the inside out: a body is read once it is known who sends it.
-    app.add_middleware(BodyLimit, paths=guarded, most_uploaded=most_uploaded)
+    openapi.install(app, most_characters=most_characters)
+    # The innermost comes first: a body is read only after the lock has identified its sender.
+    app.add_middleware(BodyLimit, paths=guarded, most_characters=most_characters, most_uploaded=most_uploaded)
     app.add_middleware(Lock, admission=lambda: app.state.admission, own=guarded)
-    app.add_middleware(Cors, origins=origins)
-    app.add_middleware(HostGuard, names=names, origins=origins, paths=guarded)
-    if visitor is not None:
-        app.add_middleware(HostGuard, names=lambda: [*names(), visitor], origins=origins, paths=("/",))
+    app.add_middleware(Cors, origins=origins, own=guarded, visitor=visitor)
+    app.add_middleware(HostGuard, names=names, origins=origins, hosts=hosts, own=guarded, visitor=visitor)
     app.add_middleware(SecurityHeaders, paths=guarded)
     app.add_middleware(AccessLog, paths=guarded)
     return app
@@ -130,14 +135,17 @@ def _lifespan(
         async with open_observer(chosen.otel_exporter_otlp_endpoint, app.state) as observer:
             opened = await services.open(settings, url=url, token=token, observer=observer)
             app.state.services = opened
-            app.state.turns = turns = Turns(opened)
+            app.state.turns = turns = TurnRunner(opened)
             memory = opened.memory
-            app.state.reindexer = reindexer = Reindexer(memory.documents, memory.index, memory.embedder)
+            app.state.stop_bulk = memory.bulk.stop
+            app.state.reindexer = reindexer = Reindexer(memory.store, memory.index, memory.embedder)
             app.state.mcp = mcp_door = mcp.McpDoor(memory)
             try:
                 async with open_admission(rules, memory.keys, owner_token=token) as app.state.admission:
                     yield
             finally:
+                # Work that starts more work ends first, and the stores close last: drained updates still write.
+                memory.bulk.stop()
                 await mcp_door.close()
                 await reindexer.close()
                 await _drain(app, opened, turns)
@@ -147,7 +155,7 @@ def _lifespan(
 
 
 def access_rules(settings: Settings) -> AccessRules:
-    """Who may call.
+    """Return the rules of who may call.
 
     Raises:
         ConfigurationError: the settings contradict each other.
@@ -173,11 +181,11 @@ def access_rules(settings: Settings) -> AccessRules:
 
 
 async def _settings() -> Settings:
-    """The environment's, read from disk the first time."""
+    """Return the environment's settings, read from disk the first time."""
     return await asyncio.to_thread(current_settings)
 
 
-async def _drain(app: FastAPI, opened: Services, turns: Turns) -> None:
+async def _drain(app: FastAPI, opened: Services, turns: TurnRunner) -> None:
     """Finish turns, then updates, in SHUTDOWN_SECONDS together, counted from when the server was asked to stop."""
     now = asyncio.get_running_loop().time
     stop_at: float = getattr(app.state, "stop_at", now() + opened.memory.config.shutdown_seconds)
@@ -186,4 +194,4 @@ async def _drain(app: FastAPI, opened: Services, turns: Turns) -> None:
 
 
 app = create_app(guarded=OWN_PATHS, visitor=STUDIO)
-"""For `langgraph dev` (langgraph.json), which runs LangGraph's routes beside these: Studio's page may call those."""
+"""The application for `langgraph dev` (langgraph.json), which serves LangGraph's routes too: Studio may call those."""

@@ -1,4 +1,4 @@
-"""Every error, the framework's own too, as {"error": {"code", "message", "details", "turn_id"}}; OpenAI's under /v1."""
+"""Shows every error as {"error": {"code", "message", "details", "turn_id"}}, and under /v1 in OpenAI's form."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,11 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from api.answers import ErrorAnswer
-from api.headers import security_headers
-from api.openai_errors import in_openais_form, is_openais
-from memory.errors import (
+from recollect.api.headers import security_headers
+from recollect.api.openai_errors import in_openais_form, is_openais
+from recollect.api.schemas.answers import ErrorAnswer
+from recollect.memory.values.errors import (
+    Busy,
     Conflict,
     ErasurePending,
     FactsChanged,
@@ -32,6 +33,7 @@ from memory.errors import (
     UnreadableAnswer,
     UnsupportedMedia,
 )
+from recollect.memory.values.scope import ID_RULE
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +46,7 @@ STATUSES: Mapping[type[RecollectError], int] = {
     NotFound: 404,
     Conflict: 409,
     RateLimited: 429,
+    Busy: 503,
     IssuerUnavailable: 503,
     StoreUnavailable: 503,
     ModelTimeout: 504,
@@ -57,12 +60,12 @@ HTTP_CODES: Mapping[int, str] = {
     413: "too_large",
 }
 MOST_DETAILS, MOST_NAMED, MOST_FIELD_CHARACTERS = 50, 5, 200
-"""An answer stays small, however many unknown fields a request has and however long their names."""
+"""Bounds of an answer's details, however many unknown fields a request has and however long their names are."""
 PROBLEMS: Mapping[str, str] = {
     "extra_forbidden": "is not a known field",
     "missing": "is missing",
     "json_invalid": "is not valid JSON",
-    "string_pattern_mismatch": "must be 1-128 characters of [A-Za-z0-9._:@-]",
+    "string_pattern_mismatch": f"must be {ID_RULE}",
     "string_too_short": "must not be empty",
 }
 
@@ -82,16 +85,20 @@ class ErrorResponse(JSONResponse):
         self._whole = whole
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it, in the form of the path that was asked for."""
-        if is_openais(scope["path"]):
+        """Send the error, in the form of the requested path."""
+        self.take_form(scope["path"])
+        await super().__call__(scope, receive, send)
+
+    def take_form(self, path: str) -> None:
+        """Use the form that errors of this path have."""
+        if is_openais(path):
             shown, self.status_code = in_openais_form(self._whole, self.status_code)
             self.body = self.render(shown)
             self.headers["Content-Length"] = str(len(self.body))
-        await super().__call__(scope, receive, send)
 
 
 def error_body(error: RecollectError) -> dict[str, Any]:
-    """The error as the contract shows it."""
+    """Return the error as the contract shows it."""
     details: Sequence[Mapping[str, Any]] = ()
     if isinstance(error, InvalidRequest):
         details = [problem._asdict() for problem in error.problems]
@@ -103,16 +110,16 @@ def error_body(error: RecollectError) -> dict[str, Any]:
 
 
 def status_of(error: RecollectError) -> int:
-    """The HTTP status of an error."""
+    """Return the HTTP status of an error."""
     return next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
 
 
 def error_answer(error: RecollectError) -> JSONResponse:
-    """The error as an answer."""
+    """Return the error as a response."""
     headers: dict[str, str] = {}
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = "Bearer"
-    elif isinstance(error, RateLimited):
+    elif isinstance(error, RateLimited | Busy):
         headers["Retry-After"] = str(error.retry_after)
     return ErrorResponse(error_body(error), status_of(error), headers)
 
@@ -125,8 +132,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected_error)
 
 
-def plain_error(status: int, code: str, message: str) -> JSONResponse:
-    """An error response made outside the routes."""
+def plain_error(status: int, code: str, message: str) -> ErrorResponse:
+    """Return an error response made outside the routes."""
     return ErrorResponse(_body(code, message, None, None), status)
 
 
@@ -148,8 +155,8 @@ async def _validation_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def _problem(item: Mapping[str, Any]) -> dict[str, str]:
-    """One problem: the field's dotted path, and what is wrong without quoting what was sent."""
-    # The first part says where the field stands (body, query, path); a field may have such a name too.
+    """Return one problem: the field's dotted path, and the fault, without quoting the sent value."""
+    # The first part is the field's location (body, query, path); a field may have such a name too.
     path = [] if item["type"] == "json_invalid" else [str(part) for part in item["loc"][1:]]
     problem = PROBLEMS.get(item["type"]) or str(item["msg"]).removeprefix("Value error, ")
     return {"field": ".".join(path)[:MOST_FIELD_CHARACTERS] or "body", "problem": problem}
@@ -158,7 +165,7 @@ def _problem(item: Mapping[str, Any]) -> dict[str, str]:
 async def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     if error.status_code == HTTPStatus.BAD_REQUEST:
-        # What FastAPI says of a body that it cannot parse at all.
+        # FastAPI's error for a body that it cannot parse at all.
         details = [{"field": "body", "problem": "is not valid JSON"}]
         return ErrorResponse(_body("invalid_request", "The request's body is not valid JSON.", details, None), 422)
     code = HTTP_CODES.get(error.status_code, HTTPStatus(error.status_code).phrase.lower().replace(" ", "_"))
@@ -167,7 +174,7 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
 
 async def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
     logger.error("request broke", extra={"action": "request_broke"}, exc_info=error)
-    # It is sent in front of all middleware, so the headers of every answer are given here.
+    # Starlette sends this answer outside all middleware, so its headers are added here.
     headers = security_headers(request.url.path)
     whole = _body("internal_error", "Something went wrong; the log has the details.", None, None)
     return ErrorResponse(whole, 500, headers)

@@ -1,32 +1,32 @@
-"""What every answer tells browsers: run nothing from it, keep nothing of it, tell nobody where it came from."""
+"""Security headers of every answer: browsers run nothing from it, cache nothing, and send no referrer."""
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
 NOTHING_RUNS = "default-src 'none'; frame-ancestors 'none'"
-"""For answers that are data: a browser that shows one loads and runs nothing."""
+"""The policy of answers that are data: a browser that shows one loads and runs nothing."""
 DOCS_RUN = (
     "default-src 'none'; script-src 'unsafe-inline' https://cdn.jsdelivr.net; "
     "style-src 'unsafe-inline' https://cdn.jsdelivr.net https://fonts.googleapis.com; "
     "font-src https://fonts.gstatic.com; img-src 'self' data: https://fastapi.tiangolo.com https://cdn.redoc.ly; "
     "connect-src 'self'; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""For the pages that show the API, whose scripts FastAPI takes from there."""
+"""The policy of the pages that show the API, whose scripts FastAPI loads from there."""
 DOCS = frozenset({"/docs", "/docs/oauth2-redirect", "/redoc"})
 SAME_FOR_ALL = DOCS | {"/", "/openapi.json"}
-"""What may be kept: it holds nobody's data."""
+"""Paths whose answers may be cached: they hold nobody's data."""
 
 
 class SecurityHeaders:
-    """Adds to each answer the headers that it does not have. Only for paths that begin with one of `paths`."""
+    """Adds the missing security headers to each answer. Only for paths that begin with one of `paths`."""
 
     def __init__(self, app: ASGIApp, *, paths: tuple[str, ...]) -> None:
         self.app = app
         self.paths = paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and the answer back with its headers."""
+        """Pass the request on, and its answer back with the headers."""
         if scope["type"] != "http" or not scope["path"].startswith(self.paths):
             return await self.app(scope, receive, send)
         wanted = _wanted(scope["path"])
@@ -42,7 +42,7 @@ class SecurityHeaders:
 
 
 def security_headers(path: str) -> dict[str, str]:
-    """The headers of an answer from this path, for one that the middleware does not see."""
+    """Return the headers of an answer from this path, for one that is sent outside the middleware."""
     return {name.decode(): value.decode() for name, value in _wanted(path)}
 
 

@@ -1,4 +1,4 @@
-"""Errors in OpenAI's form, for whatever lies under /v1: {"error": {"message", "type", "param", "code"}}."""
+"""Errors in OpenAI's form, for every path under /v1: {"error": {"message", "type", "param", "code"}}."""
 
 import re
 from collections.abc import Mapping
@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 PREFIX = "/v1"
-"""Where the doors for OpenAI's clients begin."""
+"""The prefix of the paths for OpenAI's clients."""
 TYPES: Mapping[int, str] = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 PARAMS: Mapping[str, str] = {"model_not_found": "model", "turn_conflict": "Idempotency-Key"}
-"""The fields that errors are about which name none."""
+"""The `param` of errors that name no field themselves."""
 _PLACE = re.compile(r"\.(\d+)(?=\.|$)")
 
 
@@ -36,12 +36,12 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 def is_openais(path: str) -> bool:
-    """Whether errors of this path have OpenAI's form."""
+    """Tell whether errors of this path have OpenAI's form."""
     return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 
 def in_openais_form(whole: Mapping[str, Any], status: int) -> tuple[dict[str, Any], int]:
-    """An error of the contract (`{"error": {…}}`) in OpenAI's form, and its status: what is invalid is 400 here."""
+    """Return an error of the contract (`{"error": {…}}`) in OpenAI's form, and its status: 422 becomes 400 here."""
     error = whole["error"]
     field, problem = _first(error)
     message = f"{param_of(field)} {problem}." if field else error["message"]
@@ -56,12 +56,12 @@ def in_openais_form(whole: Mapping[str, Any], status: int) -> tuple[dict[str, An
 
 
 def param_of(field: str) -> str:
-    """A field's path as OpenAI writes it: messages.0.content is messages[0].content."""
+    """Return a field's path as OpenAI writes it: messages.0.content is messages[0].content."""
     return _PLACE.sub(r"[\1]", field)
 
 
 def _first(error: Mapping[str, Any]) -> tuple[str | None, str]:
-    """The first field that an invalid request names, and what is wrong with it."""
+    """Return the first field that an invalid request names, and its fault."""
     for detail in error.get("details") or ():
         if "field" in detail:
             return detail["field"], detail["problem"]

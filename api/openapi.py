@@ -1,17 +1,20 @@
-"""The OpenAPI text, with examples that show null as null: FastAPI leaves every None out of the whole document."""
+"""The OpenAPI text, with examples that show null as null: FastAPI omits every None from the whole document."""
 
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI
 
-from api.answers import EXAMPLE_TURN
-from api.openai_errors import is_openais
+from recollect.api.openai_errors import is_openais
+from recollect.api.schemas.answers import EXAMPLE_TURN
 
 SHOWING_A_TURN = (
     ("/api/agent", "post"),
     ("/api/turns/{turn_id}", "get"),
     ("/api/turns/{turn_id}/regenerate", "post"),
 )
+MESSAGES = (("AgentRequest", "message"), ("SearchRequest", "query"), ("LessonRequest", "content"))
+"""The fields whose length a setting bounds."""
 
 BEARER = {
     "type": "http",
@@ -20,8 +23,11 @@ BEARER = {
 }
 
 
-def install(app: FastAPI) -> None:
-    """Put examples of turns back whole, say how callers prove who they are, and what parameters cannot be."""
+def install(app: FastAPI, *, most_characters: Callable[[], int]) -> None:
+    """Restore the examples of turns, describe authentication, and correct parameters.
+
+    `most_characters` bounds messages (MAX_MESSAGE_CHARACTERS).
+    """
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -31,11 +37,13 @@ def install(app: FastAPI) -> None:
                 answer["content"]["application/json"]["example"] = EXAMPLE_TURN
             for path in filter(is_openais, described["paths"]):
                 for operation in described["paths"][path].values():
-                    # What is invalid is 400 there; FastAPI gives every route the application's 422.
+                    # Invalid requests answer 400 there; FastAPI gives every route the application's 422.
                     operation["responses"].pop("422", None)
             for methods in described["paths"].values():
                 for operation in methods.values():
                     _correct(operation)
+            for schema, field in MESSAGES:
+                described["components"]["schemas"][schema]["properties"][field]["maxLength"] = most_characters()
             described["components"]["securitySchemes"] = {"bearer": BEARER}
             described["security"] = [{}, {"bearer": []}]
             app.openapi_schema = described
@@ -45,7 +53,7 @@ def install(app: FastAPI) -> None:
 
 
 def _correct(operation: dict[str, Any]) -> None:
-    """Say what parameters cannot be, and nothing of a JSON answer where there is none."""
+    """Remove null from parameters' types, and the JSON answer where there is none."""
     for parameter in operation.get("parameters", ()):
         parameter["schema"] = _without_null(parameter["schema"])
     for answer in operation["responses"].values():
@@ -55,7 +63,7 @@ def _correct(operation: dict[str, Any]) -> None:
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter is given or left out: a URL and a header cannot say null."""
+    """Return the schema without null: a URL and a header cannot express it."""
     kinds = [kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}]
     if len(kinds) != 1:
         return schema

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import gc
 import logging
 import signal
@@ -9,38 +10,51 @@ import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
-from memory.errors import ConfigurationError
+from recollect.api.middleware.connection import Connection
+from recollect.api.middleware.connections import ConnectionLimits, Connections, raise_open_files
+from recollect.memory.values.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen; port 0 takes a free one."""
+    """The address to listen at; port 0 takes a free one."""
 
     host: str
     port: int
 
 
-def run(make_app: Callable[[str], FastAPI], address: Address, *, shutdown_seconds: float) -> None:
+def run(
+    make_app: Callable[[str], FastAPI],
+    address: Address,
+    *,
+    shutdown_seconds: float,
+    limits: ConnectionLimits | None = None,
+) -> None:
     """Serve the application that `make_app` makes for its URL, until SIGINT or SIGTERM.
 
     Raises:
         ConfigurationError: the address cannot be bound, or a setting stops the start.
     """
     with bind(address) as bound, asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(_serve(make_app, bound, shutdown_seconds))
+        raise_open_files(limits := limits or ConnectionLimits())
+        runner.run(_serve(make_app, bound, shutdown_seconds, limits))
 
 
-async def _serve(make_app: Callable[[str], FastAPI], bound: socket.socket, shutdown_seconds: float) -> None:
-    """Open, serve, drain and close. The lifespan is entered here, so that what stops a start is one plain exception."""
+async def _serve(
+    make_app: Callable[[str], FastAPI], bound: socket.socket, shutdown_seconds: float, limits: ConnectionLimits
+) -> None:
+    """Open, serve, drain and close. The lifespan is entered here, so that a failed start raises one plain exception."""
     url = url_of(bound)
     app = make_app(url)
-    config = configured(app, shutdown_seconds)
+    config = configured(app, shutdown_seconds, limits)
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -48,13 +62,17 @@ async def _serve(make_app: Callable[[str], FastAPI], bound: socket.socket, shutd
         if not stopped.is_set():
             stopped.set()
             app.state.stop_at = loop.time() + shutdown_seconds
+            # Imports and files are not waited for, so that turns have the time.
+            stop_bulk: Callable[[], None] = getattr(app.state, "stop_bulk", _nothing)
+            stop_bulk()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        # uvicorn raises the signal again once it has stopped: this handler keeps it from cutting the drain short.
+        # uvicorn raises the signal again once it has stopped: this handler keeps that from cutting the drain short.
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop)
     async with app.router.lifespan_context(app):
-        # 200,000 objects of the libraries live as long as the process: each full collection would stop it for 0.1 s.
+        # 200,000 objects of the libraries live as long as the process: without the freeze each full collection would
+        # scan them and stop it for 0.1 s.
         gc.collect()
         gc.freeze()
         if not stopped.is_set():
@@ -63,10 +81,16 @@ async def _serve(make_app: Callable[[str], FastAPI], bound: socket.socket, shutd
     logger.info("stopped", extra={"action": "stopped"})
 
 
-def configured(app: FastAPI, shutdown_seconds: float) -> uvicorn.Config:
-    """How uvicorn serves the application, whose lifespan is entered by whoever serves it."""
-    return uvicorn.Config(
+def _nothing() -> None:
+    """Do nothing: there is nothing to stop yet."""
+
+
+def configured(app: ASGIApp, shutdown_seconds: float, limits: ConnectionLimits | None = None) -> uvicorn.Config:
+    """Configure uvicorn for the application, whose lifespan the caller enters."""
+    connections = Connections(limits)
+    config = uvicorn.Config(
         app,
+        ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -74,6 +98,10 @@ def configured(app: FastAPI, shutdown_seconds: float) -> uvicorn.Config:
         server_header=False,
         timeout_graceful_shutdown=max(1, round(shutdown_seconds)),
     )
+    # uvicorn calls both as they are; its types demand a class for the one and whole seconds for the other.
+    config.http = cast("type[Connection]", functools.partial(Connection, connections=connections))
+    config.timeout_keep_alive = cast("int", connections.limits.idle)
+    return config
 
 
 class _Server(uvicorn.Server):
@@ -82,13 +110,13 @@ class _Server(uvicorn.Server):
         self._on_exit = on_exit
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start the clock of the drain, then finish what is under way."""
+        """Start the clock of the drain, then finish the running requests."""
         self._on_exit()
         await super().shutdown(sockets)
 
 
 def bind(address: Address) -> socket.socket:
-    """A bound TCP socket.
+    """Return a bound TCP socket.
 
     Raises:
         ConfigurationError: the address is taken, or none of this machine's.
@@ -111,13 +139,13 @@ def bind(address: Address) -> socket.socket:
 
 
 def url_of(bound: socket.socket) -> str:
-    """Where a bound socket is reached."""
+    """Return the URL of a bound socket."""
     host, port = bound.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """What makes the service's event loop; None: Python's own."""
+    """Return the factory of the service's event loop; None: Python's own."""
     if sys.platform == "win32":
         return None
     import uvloop

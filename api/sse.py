@@ -1,4 +1,4 @@
-"""A turn as server-sent events. The generator only reads the turn's queue: a client that leaves stops nothing."""
+"""Streams a turn as server-sent events. The generator only reads the turn's queue: a leaving client stops nothing."""
 
 import asyncio
 import json
@@ -7,17 +7,17 @@ from typing import Any
 
 from fastapi.responses import StreamingResponse
 
-from api.errors import error_body
-from graph.running_turn import RunningTurn
-from memory.errors import RecollectError
-from memory.memory import Memory
+from recollect.api.errors import error_body
+from recollect.graph.running_turn import RunningTurn
+from recollect.memory.memory import Memory
+from recollect.memory.values.errors import RecollectError
 
 KEEP_ALIVE_SECONDS = 15.0
 KEEP_ALIVE = ": keep-alive\n\n"
 
 
 def stream_turn(memory: Memory, running: RunningTurn, *, wait_for_memory: bool) -> StreamingResponse:
-    """The response of a turn that was accepted."""
+    """Return the response of a turn that was accepted."""
     return StreamingResponse(
         _events(memory, running, wait_for_memory=wait_for_memory),
         media_type="text/event-stream",
@@ -26,7 +26,7 @@ def stream_turn(memory: Memory, running: RunningTurn, *, wait_for_memory: bool) 
 
 
 def event(name: str, data: Any) -> str:
-    """One event on the wire."""
+    """Return one event as it is sent."""
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"
 
 
@@ -46,7 +46,7 @@ async def _events(memory: Memory, running: RunningTurn, *, wait_for_memory: bool
 
 
 async def _pieces(running: RunningTurn) -> AsyncIterator[str]:
-    """What the turn shows until its reply is stored."""
+    """Yield the turn's events until its reply is stored."""
     follower = running.follow()
     while True:
         try:

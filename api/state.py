@@ -1,16 +1,17 @@
-"""What the lifespan opened, as dependencies of the routes.
+"""The lifespan's objects, as dependencies of the routes.
 
-They are coroutines, because FastAPI runs plain functions in threads: requests would overtake each other there.
+The dependencies are coroutines, because FastAPI runs plain functions in threads, where requests would overtake each
+other.
 """
 
 from typing import Annotated
 
 from fastapi import Depends, Request
 
-from graph.resources import Services
-from graph.turns import Turns
-from memory.memory import Memory
-from memory.reindexing import Reindexer
+from recollect.graph.resources import Services
+from recollect.graph.turns import TurnRunner
+from recollect.memory.index.reindexing import Reindexer
+from recollect.memory.memory import Memory
 
 
 async def _services(request: Request) -> Services:
@@ -22,8 +23,8 @@ async def _memory(request: Request) -> Memory:
     return (await _services(request)).memory
 
 
-async def _turns(request: Request) -> Turns:
-    turns: Turns = request.app.state.turns
+async def _turns(request: Request) -> TurnRunner:
+    turns: TurnRunner = request.app.state.turns
     return turns
 
 
@@ -34,5 +35,5 @@ async def _reindexer(request: Request) -> Reindexer:
 
 OpenServices = Annotated[Services, Depends(_services)]
 OpenMemory = Annotated[Memory, Depends(_memory)]
-OpenTurns = Annotated[Turns, Depends(_turns)]
+OpenTurns = Annotated[TurnRunner, Depends(_turns)]
 OpenReindexer = Annotated[Reindexer, Depends(_reindexer)]

@@ -4,7 +4,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def installed_version() -> str:
-    """The installed package's version; "0.0.0" where it runs from a folder that nobody installed."""
+    """Return the installed package's version; "0.0.0" where it runs from a folder that is not installed."""
     try:
         return version("recollect")
     except PackageNotFoundError:

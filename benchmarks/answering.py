@@ -1,4 +1,4 @@
-"""How the service answers with one embedder: its calls to the model, the latency of one user, many users at once."""
+"""Measures the service with one embedder: its model calls, the latency of one user, the throughput of many."""
 
 import asyncio
 from dataclasses import asdict, dataclass
@@ -12,7 +12,7 @@ from benchmarks.processes import Server
 from benchmarks.report import Row
 
 EMBEDDERS = {"lexical": "built-in embedder", "fake-embed": "50 ms embedding"}
-"""The setting EMBEDDING_MODEL, and what the table calls it."""
+"""The setting EMBEDDING_MODEL, and its name in the table."""
 MOST_OVER_FLOOR_MS = {"lexical": 20.0, "fake-embed": 70.0}
 LEAST_TURNS_A_SECOND = 40.0
 UPDATES_WITHIN_SECONDS = 10.0
@@ -30,7 +30,7 @@ class Answering:
     bare: Server
 
     async def measure(self) -> Findings:
-        """All of it, one measurement after the other."""
+        """Run all measurements, one after the other."""
         rows, figures = list[Row](), dict[str, Any]()
         for name, measured in (("latency", self._latency), ("calls", self._calls), ("load", self._load)):
             found, figures[name] = await measured()
@@ -40,7 +40,7 @@ class Answering:
         ], figures
 
     async def _latency(self) -> Findings:
-        """One user at a time, in a thread that reaches beyond the window, in alternation with the floor."""
+        """Measure one user at a time, in a thread that is longer than the window, in alternation with the floor."""
         talkers = [Talker(await Connection.to(server.port), number=20_000) for server in (self.running, self.bare)]
         for _ in range(self.plan.window + 1):
             await asyncio.gather(*(talker.turn() for talker in talkers))
@@ -75,7 +75,7 @@ class Answering:
         return rows, {"turns": seen}
 
     async def _load(self) -> Findings:
-        """Many users at once; CPU and prompt tokens are those of the turns and of their updates, to the last one."""
+        """Measure many users at once; count CPU and prompt tokens of the turns and of all their updates."""
         counter = await Connection.to(self.model.port)
         await counter.get("/calls")
         resident, cpu = self.running.resident_mb, self.running.cpu_seconds
@@ -109,7 +109,7 @@ class Answering:
 
 
 async def floor_under_load(plan: Plan, bare: Server) -> Findings:
-    """The same users at the bare endpoint, for half the time."""
+    """Measure the same users at the bare endpoint, for half the time."""
     cpu = bare.cpu_seconds
     load = await many_users(bare.port, users=plan.users, seconds=plan.seconds / 2)
     cpu = (bare.cpu_seconds - cpu) / max(1, load.turns)
@@ -122,25 +122,25 @@ async def floor_under_load(plan: Plan, bare: Server) -> Findings:
 
 
 def spread(seconds: list[float]) -> str:
-    """Median and 95th percentile in milliseconds."""
+    """Return median and 95th percentile in milliseconds."""
     if len(seconds) < 2:
         return "too few turns"
     return f"{median(seconds) * 1000:.0f} / {quantiles(seconds, n=20)[-1] * 1000:.0f} ms"
 
 
 def summary(load: Load) -> dict[str, Any]:
-    """A load's figures for the JSON."""
+    """Return a load's figures for the JSON."""
     return {"turns": load.turns, "seconds": load.seconds, "errors": load.errors[:20], "spread": spread(load.latencies)}
 
 
 async def _rest(counter: Connection) -> None:
-    """Wait until the model is left alone: what was measured before is still being learned from."""
+    """Wait until the model gets no calls: updates of the last measurement are still being worked off."""
     while (await counter.get("/calls"))[1]:  # noqa: ASYNC110 - another process's state has no event
         await asyncio.sleep(REST_SECONDS)
 
 
 def _before_and_after(calls: list[dict[str, Any]]) -> dict[str, int]:
-    """A call belongs before the reply if it came before the chat call was answered: the reply needs that answer."""
+    """Count the calls before and after the reply: a call that came before the chat call's answer is before it."""
     replied = max((call["answered"] for call in calls if call["kind"] == "chat"), default=0.0)
     found = {"chat before": 0, "extraction after": 0, "embedding before": 0, "embedding after": 0, "others": 0}
     for call in calls:

@@ -1,4 +1,4 @@
-"""One keep-alive HTTP connection that costs little CPU: the load must not take the core that the service needs."""
+"""A keep-alive HTTP connection that costs little CPU, so that the load takes little of the service's core."""
 
 import asyncio
 from typing import Any, Self, cast
@@ -8,7 +8,7 @@ import orjson
 
 
 class Connection(asyncio.Protocol):
-    """A connection to a loopback port, for one request at a time; opened by `Connection.to`."""
+    """A connection to a loopback port with one request at a time; opened by `Connection.to`."""
 
     def __init__(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
@@ -27,11 +27,11 @@ class Connection(asyncio.Protocol):
         return protocol
 
     async def get(self, path: str) -> tuple[int, Any]:
-        """The status and the JSON of a GET."""
+        """Send a GET; return its status and JSON."""
         return await self._ask(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".encode())
 
     async def post(self, path: str, body: Any) -> tuple[int, Any]:
-        """The status and the JSON of a POST.
+        """Send a POST; return its status and JSON.
 
         Raises:
             ConnectionError: the other side closed the connection.
@@ -41,7 +41,7 @@ class Connection(asyncio.Protocol):
         return await self._ask(f"{head}content-length: {len(content)}\r\n\r\n".encode() + content)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         if self._transport is not None:
             self._transport.close()
 
@@ -53,11 +53,11 @@ class Connection(asyncio.Protocol):
         return await self._answer
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep what requests are written to."""
+        """Keep the transport to which requests are written."""
         self._transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Whoever waits for an answer gets none."""
+        """Fail the request that waits for an answer."""
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(exc or ConnectionResetError())
 
@@ -66,14 +66,14 @@ class Connection(asyncio.Protocol):
         self._parser.feed_data(data)
 
     def on_message_begin(self) -> None:
-        """An answer begins."""
+        """Begin an answer."""
         self._body = bytearray()
 
     def on_body(self, body: bytes) -> None:
-        """A piece of its body."""
+        """Add a piece of its body."""
         self._body += body
 
     def on_message_complete(self) -> None:
-        """The answer is whole."""
+        """Complete the answer."""
         if self._answer is not None and not self._answer.done():
             self._answer.set_result((self._parser.get_status_code(), orjson.loads(self._body)))

@@ -42,7 +42,7 @@ class FakeModel(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep what answers are written to."""
+        """Keep the transport to which answers are written."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
@@ -50,15 +50,15 @@ class FakeModel(asyncio.Protocol):
         self._parser.feed_data(data)
 
     def on_url(self, url: bytes) -> None:
-        """A request begins."""
+        """Begin a request."""
         self._path, self._body = url, bytearray()
 
     def on_body(self, body: bytes) -> None:
-        """A piece of its body."""
+        """Add a piece of its body."""
         self._body += body
 
     def on_message_complete(self) -> None:
-        """The request is whole: answer it when its time has come."""
+        """Schedule the answer of the complete request for its time."""
         if self._path == b"/calls":
             self._write(orjson.dumps(self._calls))
             self._calls.clear()
@@ -91,7 +91,7 @@ def _kind(body: Mapping[str, Any]) -> tuple[str, float, Callable[[Mapping[str, A
 
 
 def _prompt(body: Mapping[str, Any]) -> bytes:
-    """What the provider would count: the texts, and the tools that are offered."""
+    """Return the text that the provider would count: the messages, and the offered tools."""
     if "input" in body:
         return orjson.dumps(body["input"])
     texts = b"\n".join(str(message.get("content") or "").encode() for message in body["messages"])
@@ -112,7 +112,7 @@ def _decisions(body: Mapping[str, Any], tokens: int) -> bytes:
 
 
 def _told(prompt: str) -> list[dict[str, Any]]:
-    """The decision that a message of `benchmarks.talk` calls for; none for any other message."""
+    """Return the decision that a message of `benchmarks.talk` calls for; none for any other message."""
     said = _SAID.search(prompt)
     told = _TELLING.search(orjson.loads(said[1])) if said else None
     if told is None:
@@ -132,7 +132,7 @@ def _completion(body: Mapping[str, Any], tokens: int, message: Mapping[str, Any]
 
 
 def _vectors(body: Mapping[str, Any], tokens: int) -> bytes:
-    """Made beforehand and chosen by the text's checksum: all positive, so that any two are alike enough to be found."""
+    """Return prepared vectors, chosen by the text's checksum: all positive, so that any two are similar."""
     given = body["input"]
     texts: list[str] = [given] if isinstance(given, str) else given
     items = (

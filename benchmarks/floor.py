@@ -21,7 +21,7 @@ class Question(BaseModel):
 
 
 def create_app(model_url: str) -> FastAPI:
-    """The endpoint, at the service's own path."""
+    """Create the endpoint, at the service's own path."""
     app = FastAPI()
     chat = ChatOpenAI(model="fake-chat", base_url=model_url, api_key=SecretStr("none"), stream_usage=True)
 

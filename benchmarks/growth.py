@@ -1,4 +1,4 @@
-"""Reads of one user's memory while everybody else's grows: messages are stored and indexed through the real stores."""
+"""Measures reads of one user's memory while all users' memories grow, with messages stored through the real stores."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,14 +10,14 @@ from typing import Any
 
 from benchmarks.fake_model import REPLY
 from benchmarks.talk import telling
-from memory.indexing import IndexStep
-from memory.mem_config import MemoryConfig
-from memory.memory import Memory
-from memory.opening import open_memory
-from memory.recall_options import RecallOptions
-from memory.scope import Scope
-from memory.turn import Message
-from memory.update import Step, Update
+from recollect.memory.index.indexing import IndexStep
+from recollect.memory.memory import Memory
+from recollect.memory.opening.opening import open_memory
+from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.turn import Message
+from recollect.memory.values.update import Step, Update
 
 OWN_TURNS = 50
 TURNS_OF_A_THREAD = 25
@@ -35,7 +35,7 @@ _RESULT: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Medians in milliseconds at so many messages of all users together."""
+    """Medians in milliseconds, at `messages` of all users together."""
 
     messages: int
     window: float
@@ -44,7 +44,7 @@ class Reads:
 
 async def seed(memory: Memory, *, have: int, messages: int) -> None:
     """Grow from `have` messages of all users to `messages`, two a turn; the first are the reader's own."""
-    step = IndexStep(memory.index, memory.embedder, memory.documents.timeline)
+    step = IndexStep(memory.index, memory.embedder, memory.store.timeline)
     for start in range(have // 2, messages // 2, _AT_ONCE):
         turns = range(start, min(start + _AT_ONCE, messages // 2))
         stored = await asyncio.gather(*(_store(memory, number) for number in turns))
@@ -67,7 +67,7 @@ def _other(number: int) -> Scope:
 
 
 async def reads(memory: Memory, *, messages: int, times: int) -> Reads:
-    """The reader's window and search, each read `times` times with another text each."""
+    """Time the reader's window and search, each read `times` times, every time with another text."""
     options = RecallOptions(window=memory.config.window, top_k=memory.config.top_k)
 
     async def window(number: int) -> Sequence[object]:

@@ -1,9 +1,10 @@
 """The extraction model of the learning benchmark, imperfect on purpose: `python -m benchmarks.learning_model`.
 
-It knows what each line of `benchmarks.learning_talk` tells, and proposes that. Beside it, it errs as models do: facts
-from the reply, quotes that were not said, questions as facts, deletes of wrong facts, numbers that were not shown, an
-add for an update or a keep for a new value, a known thing again under another key or as free text (in the same words,
-other case and punctuation), prose instead of the call, half a call. The same prompt gets the same answer.
+It knows the fact that each line of `benchmarks.learning_talk` tells, and proposes it. Beside that it errs as models do:
+facts from the reply, quotes that were not said, questions as facts, deletes of wrong facts, numbers that were not
+shown, an add for an update or a keep for a new value, an attacker's planted fact, a known fact again under another key
+or as free text (in the same words, other case and punctuation), prose instead of the call, half a call. Equal prompts
+get equal answers.
 """
 
 import asyncio
@@ -21,9 +22,9 @@ from benchmarks.fake_model import CHARACTERS_PER_TOKEN, FakeModel
 from benchmarks.learning_talk import Line, script
 
 REPLY = "Thank you, I noted that. You have a parrot called Polly, you live in Timbuktu, and you like turnips."
-"""Every reply claims things that nobody said."""
+"""The text of every reply: it claims facts that nobody said."""
 ERRING = 0.5
-"""How likely each kind of error is beside an answer, where it fits."""
+"""The probability of each kind of error beside an answer, where it fits."""
 MALFORMED = 0.06
 MODELS = ("fake-chat", "lexical")
 
@@ -74,11 +75,14 @@ def _decisions(prompt: str, source: random.Random) -> Iterator[Decision]:
             continue
         if line.truth is not None:
             yield _right(line, known, source)
+        if line.planted is not None:
+            key, value, statement = line.planted
+            yield {"decision": "add", "key": key, "value": value, "statement": statement, "evidence": line.quote}
         yield from (wrong for wrong in _wrong(line, known, source) if source.random() < ERRING)
 
 
 def _right(line: Line, known: Sequence[Decision], source: random.Random) -> Decision:
-    """What the line calls for: as a rule the best decision, else one that code has to put right."""
+    """Return the decision for the line: as a rule the best one, else one that code has to correct."""
     truth = line.truth
     assert truth is not None
     numbers = [number for number, fact in enumerate(known, start=1) if fact["key"] == truth.key]
@@ -95,7 +99,7 @@ def _right(line: Line, known: Sequence[Decision], source: random.Random) -> Deci
 
 
 def _wrong(line: Line, known: Sequence[Decision], source: random.Random) -> Iterator[Decision]:
-    """The errors that fit this line."""
+    """Yield the errors that fit this line."""
     polly = {"decision": "add", "key": "parrot_name", "value": "Polly", "statement": "The user's parrot is Polly."}
     yield {**polly, "evidence": "You have a parrot called Polly"}
     yield {**polly, "key": None, "evidence": source.choice(["I have a parrot", "my parrot Polly", ""])}
@@ -114,7 +118,7 @@ def _wrong(line: Line, known: Sequence[Decision], source: random.Random) -> Iter
 
 
 def _reworded(statement: str, source: random.Random) -> str:
-    """The same words, otherwise written."""
+    """Return the statement in the same words, with other case and punctuation."""
     return source.choice([statement.upper(), statement.rstrip("."), f" {statement}", statement.replace(" ", "  ")])
 
 

@@ -1,17 +1,19 @@
-"""What is said in the learning benchmark: 200 turns of one user, and what is true when they have been said."""
+"""The script of the learning benchmark: 200 turns of one user, and the facts that are true after them."""
 
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from benchmarks.learning_tongues import attacks, foreign_lines
+
 TURNS = 200
-Kind = Literal["tell", "correct", "repeat", "end", "question", "small talk", "injection"]
+Kind = Literal["tell", "correct", "repeat", "end", "question", "small talk", "injection", "attack"]
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """One thing that is so: how it is best recorded."""
+    """A true fact, as it is best recorded."""
 
     key: str
     value: str
@@ -20,17 +22,21 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One message. `truth` is what it tells (or ends) and `quote` where; a question only asks about it."""
+    """One message. `truth` is the fact that it tells (or ends) and `quote` its evidence; a question only asks about it.
+
+    `planted` (key, value, statement) is the fact that an attack makes a model add, with `quote` as its evidence.
+    """
 
     kind: Kind
     text: str
     truth: Truth | None = None
     quote: str = ""
+    planted: tuple[str | None, str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """The lines in their order. `truths` hold at the end, by key; `ended` are the keys of those that no longer do."""
+    """The lines in order. `truths` hold at the end, by key; `ended` are the keys of the ones that no longer do."""
 
     lines: Sequence[Line]
     truths: dict[str, Truth] = field(default_factory=dict[str, Truth])
@@ -130,7 +136,7 @@ _INJECTIONS = (
 
 
 def script(seed: int = 4) -> Talk:
-    """The talk, the same for the same seed: each thing is told before it is corrected, repeated or ended."""
+    """Return the talk, equal for equal seeds: each fact is told before it is corrected, repeated or ended."""
     source = random.Random(seed)
     timed: list[tuple[float, Line]] = []
     truths: dict[str, Truth] = {}
@@ -143,6 +149,11 @@ def script(seed: int = 4) -> Talk:
         for line in (first, *later):
             if line.truth is not None:
                 truths[line.truth.key] = line.truth
+    for line in _foreign():
+        timed.append((source.random(), line))
+        if line.truth is not None:
+            truths[line.truth.key] = line.truth
+    timed += [(source.random(), line) for line in _planted()]
     ended = frozenset(f"likes_{thing}" for thing in _ENDED)
     timed += [(source.random(), line) for line in _empty(TURNS - len(timed), source)]
     lines = [line for _, line in sorted(timed, key=lambda item: item[0])]
@@ -150,7 +161,7 @@ def script(seed: int = 4) -> Talk:
 
 
 def _told() -> Iterator[tuple[Line, list[Line]]]:
-    """Each thing's first line, and those that follow it."""
+    """Yield each fact's first line, with the lines that follow it."""
     for thing, (first, then) in _THINGS.items():
         corrections = [_telling("correct", thing, then)] if then else []
         yield _telling("tell", thing, first), corrections
@@ -164,6 +175,16 @@ def _told() -> Iterator[tuple[Line, list[Line]]]:
         yield replace(first, kind="tell"), again
 
 
+def _foreign() -> Iterator[Line]:
+    for line in foreign_lines():
+        yield Line("tell", f"{line.said}.", Truth(line.key, line.value, line.statement), line.said)
+
+
+def _planted() -> Iterator[Line]:
+    for attack in attacks():
+        yield Line("attack", attack.said, None, attack.quote, (attack.key, attack.value, attack.statement))
+
+
 def _telling(kind: Kind, thing: str, value: str) -> Line:
     key = thing.replace("'s ", "_").replace(" ", "_")
     truth = Truth(key, value, f"The user's {thing} is {value}.")
@@ -172,7 +193,7 @@ def _telling(kind: Kind, thing: str, value: str) -> Line:
 
 
 def _empty(count: int, source: random.Random) -> Iterator[Line]:
-    """Lines that teach nothing."""
+    """Yield lines that teach nothing."""
     things = [*_THINGS]
     for number in range(count):
         match number % 4:

@@ -1,4 +1,4 @@
-"""Turns as clients ask for them: one after the other for latency, many users at once for throughput."""
+"""Sends turns as clients do: one after the other for latency, many users at once for throughput."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ class Talker:
 
     @property
     def user_id(self) -> str:
-        """Their id."""
+        """Return the user's id."""
         return f"user-{self.number}"
 
     async def turn(self, **fields: Any) -> tuple[float, int, dict[str, Any]]:
-        """Say the next thing: seconds to the reply, status, answer."""
+        """Say the next thing; return seconds to the reply, status and answer."""
         message = telling(self.said, self.number)
         self.said += 1
         body = {"user_id": self.user_id, "thread_id": "t1", "message": message, **fields}
@@ -37,7 +37,7 @@ class Talker:
 
 @dataclass(slots=True)
 class Load:
-    """What came of a load. `latencies` are those of the turns that succeeded, in seconds."""
+    """The result of a load. `latencies` are the successful turns', in seconds."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list[float])
@@ -46,17 +46,17 @@ class Load:
 
     @property
     def turns(self) -> int:
-        """How many turns succeeded."""
+        """Return the number of successful turns."""
         return len(self.latencies)
 
     @property
     def rate(self) -> float:
-        """Turns a second."""
+        """Return turns a second."""
         return self.turns / self.seconds
 
 
 async def many_users(port: int, *, users: int, seconds: float) -> Load:
-    """Each user says the next thing once the reply is there, until the time is up; then the last replies come in."""
+    """Let each user say the next thing after each reply, until the time is up; then wait for the last replies."""
     load = Load()
     talkers = [Talker(await Connection.to(port), number) for number in range(users)]
     begun = perf_counter()
@@ -85,7 +85,7 @@ async def _talk(talker: Talker, load: Load, *, until: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """What became of a load's updates: seconds until none was pending any more, and how many ended how."""
+    """A load's updates: seconds until none was pending any more, and the number that ended in each way."""
 
     seconds: float
     ended: dict[str, int]
@@ -93,7 +93,7 @@ class Updates:
 
 
 async def updates_of(port: int, load: Load, *, seconds: float) -> Updates:
-    """Wait for the updates, at most `seconds`, then ask for each one. A user's last one is their last to end."""
+    """Wait for the updates, at most `seconds`, then ask for each one. A user's last update ends last."""
     connection = await Connection.to(port)
     begun = perf_counter()
     for user_id, ids in load.turn_ids.items():
@@ -121,7 +121,7 @@ async def _update(connection: Connection, user_id: str, turn_id: str) -> dict[st
 
 
 async def one_by_one(talkers: Sequence[Talker], *, turns: int) -> list[list[float]]:
-    """Each talker's seconds to the reply, over `turns` turns in alternation, so that noise meets all of them alike.
+    """Return each talker's seconds to the reply, over `turns` turns in alternation, so that noise is shared alike.
 
     Raises:
         RuntimeError: a turn failed.

@@ -1,4 +1,4 @@
-"""LoCoMo as a memory takes it: a conversation is a user, its sessions are threads, both speakers keep their names.
+"""Reads LoCoMo as a memory: a conversation is a user, its sessions are threads, both speakers keep their names.
 
 Maharana et al., "Evaluating Very Long-Term Conversational Memory of LLM Agents", ACL 2024.
 """
@@ -20,7 +20,7 @@ _SECONDS_APART = 5
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message. `message_id` is such as "conv-26/D1:3"; `at` is its session's time and five seconds a message."""
+    """One message. `message_id` is like "conv-26/D1:3"; `at` is its session's time and five seconds a message."""
 
     message_id: str
     thread_id: str
@@ -29,7 +29,7 @@ class Said:
     at: datetime
 
     def line(self, user_id: str) -> dict[str, Any]:
-        """It as a line of an import."""
+        """Return it as a line of an import."""
         return {
             "user_id": user_id,
             "thread_id": self.thread_id,
@@ -43,7 +43,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, and the ids of the messages that answer it: at least one."""
+    """A question, and the ids of the messages that answer it: at least one."""
 
     text: str
     category: str
@@ -52,7 +52,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What somebody extracted from a message."""
+    """A statement that LoCoMo extracted from a message."""
 
     statement: str
     message_id: str
@@ -69,15 +69,15 @@ class Talk:
 
     @property
     def asked_at(self) -> datetime:
-        """When its questions are asked: an hour after its last message."""
+        """Return the time at which its questions are asked: an hour after its last message."""
         return max(said.at for said in self.messages) + timedelta(hours=1)
 
 
 def read_locomo(path: Path) -> list[Talk]:
-    """The conversations, each with the questions that have usable evidence (1,982 of 1,986 in all).
+    """Return the conversations, with the questions that have usable evidence (1,982 of 1,986 in all).
 
-    Malformed evidence is split ("D8:6; D9:17") or normalised ("D:11:26", "D30:05"); ids that name no message are
-    dropped, and with them questions that have no others.
+    Malformed evidence is split ("D8:6; D9:17") or normalised ("D:11:26", "D30:05"); ids of unknown messages are
+    dropped, and with them the questions that have no others.
     """
     return [_talk(sample) for sample in json.loads(path.read_text(encoding="utf-8"))]
 
@@ -110,13 +110,13 @@ def _messages(user_id: str, conversation: Mapping[str, Any]) -> Iterator[Said]:
 
 
 def _message_ids(user_id: str, written: Sequence[str], known: set[str]) -> tuple[str, ...]:
-    """The messages that these texts name, each once."""
+    """Return the ids of the messages that these texts name, each once."""
     named = (f"{user_id}/D{int(session)}:{int(place)}" for text in written for session, place in _TURN_ID.findall(text))
     return tuple(dict.fromkeys(message_id for message_id in named if message_id in known))
 
 
 def _observations(user_id: str, sessions: Mapping[str, Any], known: set[str]) -> Iterator[Observation]:
-    """One for each message that an observation is taken from."""
+    """Yield an observation for each message that one is taken from."""
     for speakers in sessions.values():
         for observed in speakers.values():
             for statement, sources in observed:

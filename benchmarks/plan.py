@@ -1,4 +1,4 @@
-"""How much a run measures, and how the service that it measures is set."""
+"""The size of a run, and the settings of the measured service."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ class Plan:
     reads: int
 
     def settings(self, model: Server, *, embedder: str) -> dict[str, str]:
-        """The service's environment; what is not said here has its default."""
+        """Return the service's environment; settings that are missing here have their defaults."""
         return {
             "OPENAI_BASE_URL": model.model_url,
             "OPENAI_API_KEY": "none",

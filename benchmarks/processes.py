@@ -1,4 +1,4 @@
-"""The processes that are measured, each in a folder and an environment of its own, and what the system says of them."""
+"""Starts the measured processes, each in a folder and an environment of its own, and reads their CPU and memory."""
 
 import os
 import socket
@@ -29,45 +29,45 @@ class Server:
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU time that it took so far, user and system together."""
+        """Return the CPU time that it took so far in seconds, user and system together."""
         times = psutil.Process(self.process.pid).cpu_times()
         return times.user + times.system
 
     @property
     def resident_mb(self) -> float:
-        """Its resident memory now, in MiB."""
+        """Return its resident memory in MiB."""
         return psutil.Process(self.process.pid).memory_info().rss / _MEBIBYTE
 
     @property
     def model_url(self) -> str:
-        """What OPENAI_BASE_URL is set to, where this is a fake model."""
+        """Return the OPENAI_BASE_URL of a fake model."""
         return f"http://127.0.0.1:{self.port}/v1"
 
 
 @contextmanager
 def fake_model() -> Generator[Server]:
-    """The fake model server."""
+    """Run the fake model server."""
     with _printed("benchmarks.fake_model", {}) as server:
         yield server
 
 
 @contextmanager
 def learning_model() -> Generator[Server]:
-    """The imperfect model of the learning benchmark."""
+    """Run the imperfect model of the learning benchmark."""
     with _printed("benchmarks.learning_model", {}) as server:
         yield server
 
 
 @contextmanager
 def floor(model: Server) -> Generator[Server]:
-    """The bare endpoint in front of that model."""
+    """Run the bare endpoint in front of that model."""
     with _printed("benchmarks.floor", {"MODEL_URL": model.model_url}) as server:
         yield server
 
 
 @contextmanager
 def service(folder: Path, settings: Mapping[str, str]) -> Generator[Server]:
-    """A real `recollect serve` with its data in `folder`, up and stopped again.
+    """Run a real `recollect serve` with its data in `folder`, and stop it at the end.
 
     Raises:
         RuntimeError: it did not come up; the message holds the end of its log.
@@ -78,7 +78,7 @@ def service(folder: Path, settings: Mapping[str, str]) -> Generator[Server]:
     with log_file.open("wb") as log:
         begun = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, "-c", "from api.cli import main; main()", "serve"],
+            [sys.executable, "-c", "from recollect.api.cli.main import main; main()", "serve"],
             cwd=folder,
             env=_environment(given),
             stdout=log,
@@ -94,7 +94,7 @@ def service(folder: Path, settings: Mapping[str, str]) -> Generator[Server]:
 
 @contextmanager
 def _printed(module: str, settings: Mapping[str, str]) -> Generator[Server]:
-    """A module that prints its port and serves until it is killed."""
+    """Run a module that prints its port and serves until it is killed."""
     process = subprocess.Popen(
         [sys.executable, "-m", module], cwd=ROOT, env=_environment(settings), stdout=subprocess.PIPE
     )
@@ -122,7 +122,7 @@ def _stopped(process: "subprocess.Popen[bytes]") -> Generator[None]:
 
 
 def _environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """Only what a process needs: no developer's settings, keys or proxies reach what is measured."""
+    """Return a minimal environment: no developer's settings, keys or proxies reach the measured process."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
     return {**kept, "PYTHONPATH": str(ROOT), "LANGSMITH_TRACING": "false", "LOG_LEVEL": "WARNING", **settings}
 

@@ -1,9 +1,9 @@
-"""What recall finds on LoCoMo: `python -m benchmarks.recall` (`make bench-recall`).
+"""Measures recall on LoCoMo: `python -m benchmarks.recall` (`make bench-recall`).
 
 LOCOMO_PATH names LoCoMo's `locomo10.json`. The embedder is the service's own (EMBEDDING_MODEL, EMBEDDING_MODEL_PATH;
-with the path alone, all-MiniLM-L6-v2), and the built-in one. Printed is a Markdown table beside the published figures;
-`--folds` adds figures with weights chosen on other conversations, `--scale` the time of a search as memories grow.
-Missing a target is said, and is no failure of the run.
+with the path alone, all-MiniLM-L6-v2), and the built-in one. It prints a Markdown table beside the published figures;
+`--folds` adds figures with weights chosen on other conversations, `--scale` the time of a search as memories grow. A
+missed target is printed and does not fail the run.
 """
 
 import argparse
@@ -24,9 +24,9 @@ from benchmarks.recall_passes import add_facts, ask, say, take_in
 from benchmarks.recall_plot import plot
 from benchmarks.recall_scale import FULL, QUICK, Scale, scale
 from benchmarks.report import Row, conclusion, machine, table, write
-from memory.mem_config import MemoryConfig
-from memory.opening import open_memory
-from settings import load_settings
+from recollect.memory.opening.opening import open_memory
+from recollect.memory.values.mem_config import MemoryConfig
+from recollect.settings import load_settings
 
 RESULTS = Path(__file__).parent / "results" / "recall.json"
 MINILM = "fastembed:sentence-transformers/all-MiniLM-L6-v2"
@@ -41,7 +41,7 @@ TARGET_LEXICAL = 77.0
 
 @dataclass(slots=True)
 class Found:
-    """Passes by what they are called, and the same with weights chosen on other conversations."""
+    """Passes by their names, and the cross-validated ones."""
 
     passes: dict[str, list[Outcome]] = field(default_factory=dict[str, list[Outcome]])
     folds: dict[str, list[Outcome]] = field(default_factory=dict[str, list[Outcome]])
@@ -86,8 +86,8 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _base() -> MemoryConfig:
-    """The service's own configuration, with embedded stores, in a folder that is named later."""
-    # A sweep would take turns whose import is under way for left behind, and embed them beside what is timed.
+    """Return the service's own configuration, with embedded stores, in a folder that is set later."""
+    # A sweep would repair turns during their import, and its embedding would disturb the measured times.
     config = load_settings().memory().replace(mongodb_url=None, qdrant_url=None, sweep_seconds=NO_SWEEP_SECONDS)
     if config.embedding_model is None and config.embedding_model_path is not None:
         return config.replace(embedding_model=MINILM)
@@ -115,7 +115,7 @@ def _short(model: str) -> str:
 
 
 def recall_table(found: Found) -> str:
-    """Recall beside the published row, in percent, as a Markdown table; categories at 10."""
+    """Return recall beside the published row, in percent, as a Markdown table; categories at 10."""
     by_name = {name: figures(outcomes) for name, outcomes in found.passes.items()}
     by_name |= {f"{name}; weights of other conversations": figures(outcomes) for name, outcomes in found.folds.items()}
     categories = list(next(iter(by_name.values())).by_category)
@@ -142,7 +142,7 @@ def _cells(row: Figures, categories: Sequence[str]) -> list[str]:
 
 
 def targets(found: Found) -> list[Row]:
-    """What was to be reached, by the pass with facts of the first embedder and without an embedding model."""
+    """Return the targets, measured by the pass with facts of the first embedder and without an embedding model."""
     rows = list[Row]()
     for name, outcomes in found.passes.items():
         reached, is_lexical = figures(outcomes), name.startswith(_short(LEXICAL))

@@ -1,4 +1,4 @@
-"""Five-fold figures by conversation: each pair of conversations is measured with weights chosen on the other eight."""
+"""Five-fold cross-validation by conversation: each pair is measured with weights chosen on the other eight."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from statistics import fmean
 from benchmarks.locomo import Question, Talk
 from benchmarks.recall_measures import AT, BUDGET, Outcome, outcome
 from benchmarks.recall_passes import say, search
-from memory.finding import MOST_NAMES, SMALL
-from memory.gathering import Sought, gather
-from memory.hit import Hit
-from memory.interval_questions import asks_for_nothing_else
-from memory.memory import Memory
-from memory.query import prepare
-from memory.ranking import Scored, is_relevant, rank
-from memory.scope import Scope
-from memory.signals import Signals, signals_for
-from memory.temporal import find_interval
+from recollect.memory.memory import Memory
+from recollect.memory.recall.hit import Hit
+from recollect.memory.recall.query import prepare
+from recollect.memory.recall.ranking import Scored, is_relevant, rank
+from recollect.memory.recall.retrieval import CandidateQuery, retrieve
+from recollect.memory.recall.search import MOST_NAMES, SMALL
+from recollect.memory.recall.signals import Signals, signals_for
+from recollect.memory.temporal.interval_questions import asks_for_nothing_else
+from recollect.memory.temporal.temporal import find_interval
+from recollect.memory.values.scope import Scope
 
 FOLDS = 5
 CHOSEN_BY = (5, 10, 25)
@@ -28,14 +28,14 @@ CHOSEN_BY = (5, 10, 25)
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How signals differ from their defaults: weight that goes from the cosines to BM25, and two factors."""
+    """Differences of signals from their defaults: weight moved from the cosines to BM25, and two factors."""
 
     words: float = 0.0
     thread: float = 1.0
     fact: float = 1.0
 
     def of(self, base: Signals) -> Signals:
-        """The signals with these weights; with the defaults `base` itself."""
+        """Return `base` with these weights; with the defaults `base` itself."""
         if self == Weights():
             return base
         cosines = base.dense + base.context
@@ -53,15 +53,15 @@ class Weights:
 
 
 def weights_grid() -> list[Weights]:
-    """A small grid around the defaults, which come first."""
+    """Return a small grid around the defaults, which come first."""
     around = [Weights(*point) for point in product((-0.1, 0.0, 0.1), (0.7, 1.0, 1.3), (0.5, 1.0, 1.5))]
     return [Weights(), *(weights for weights in around if weights != Weights())]
 
 
 async def cross_validated(memory: Memory, talks: Sequence[Talk], *, doing: str) -> list[Outcome]:
-    """The outcomes of all questions, each with the weights of the grid that are best on conversations of other folds.
+    """Return the outcomes of all questions, each with the weights that are best on conversations of other folds.
 
-    Candidates are gathered once a question and ranked with each weights; times are not measured.
+    Candidates are retrieved once a question and ranked with each weights; times are not measured.
 
     Raises:
         RuntimeError: the ranking here is not what the service's search gives, which the defaults show, or a reranker
@@ -83,15 +83,15 @@ async def cross_validated(memory: Memory, talks: Sequence[Talk], *, doing: str) 
 
 
 async def _rankings(memory: Memory, talk: Talk, question: Question, grid: Sequence[Weights]) -> list[Sequence[Hit]]:
-    """The question's hits with each weights of the grid, the first of which are the defaults."""
+    """Rank the question's candidates with each weights of `grid`, the first of which are the defaults."""
     given = await search(memory, talk.id, question.text, max(AT), now=talk.asked_at)
     named = await asyncio.to_thread(find_interval, question.text, now=talk.asked_at, timezone=UTC)
     if named is not None and asks_for_nothing_else(named.rest):
         return [given] * len(grid)  # a period is listed, not ranked
-    names = await memory.documents.timeline.names(talk.id, limit=MOST_NAMES)
+    names = await memory.store.timeline.names(talk.id, limit=MOST_NAMES)
     query = prepare(question.text, names=names, period=named.period if named is not None else None)
     meaning = memory.embedder.knows_meaning
-    sought = Sought(
+    sought = CandidateQuery(
         scope=Scope(talk.id),
         dense=await memory.embedder.embed_query(query.dense_text),
         bm25=query.bm25,
@@ -99,7 +99,7 @@ async def _rankings(memory: Memory, talk: Talk, question: Question, grid: Sequen
         period=query.period,
         has_context=meaning,
     )
-    candidates = await gather(memory.index, sought)
+    candidates = await retrieve(memory.index, sought)
     base = signals_for(candidates, knows_meaning=meaning)
     found = [_hits(rank(candidates, query, knows_meaning=meaning, signals=weights.of(base))) for weights in grid]
     if [hit.entry.id for hit in found[0]] != [hit.entry.id for hit in given]:
@@ -108,18 +108,18 @@ async def _rankings(memory: Memory, talk: Talk, question: Question, grid: Sequen
 
 
 def _hits(scored: Sequence[Scored]) -> Sequence[Hit]:
-    """As the search has them: a small memory whole, of others what is relevant."""
+    """Select hits as the search does: all of a small memory, of others the relevant ones."""
     kept = scored if len(scored) <= SMALL else [one for one in scored if is_relevant(one.candidate)]
     return [Hit(one.candidate.entry, one.score, one.similarity, 0.0) for one in kept[: max(AT)]]
 
 
 def folds(ids: Sequence[str]) -> list[frozenset[str]]:
-    """The conversations by fold: neighbours in the file lie in different ones."""
+    """Assign the conversations to folds: neighbours in the file lie in different ones."""
     return [frozenset(ids[start::FOLDS]) for start in range(min(FOLDS, len(ids)))]
 
 
 def chosen_elsewhere(passes: Sequence[Sequence[Outcome]], parts: Sequence[frozenset[str]]) -> list[Outcome]:
-    """Of each part the outcomes of the pass that is best on all other parts; of equal ones the first."""
+    """Return for each part the outcomes of the pass that is best on all other parts; of equal ones the first."""
     found = list[Outcome]()
     for part in parts:
         best = max(passes, key=lambda outcomes: _score([one for one in outcomes if one.talk not in part]))

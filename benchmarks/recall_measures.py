@@ -1,4 +1,4 @@
-"""How well evidence was found: recall at k, and within a budget of tokens. Pure."""
+"""Measures of found evidence: recall at k, and within a budget of tokens. Pure."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -8,20 +8,20 @@ from statistics import fmean, median, quantiles
 from typing import Any
 
 from benchmarks.locomo import CATEGORIES
-from memory.hit import Hit
-from memory.packing import cost
+from recollect.memory.recall.hit import Hit
+from recollect.memory.recall.packing import cost
 
 AT = (5, 10, 25, 50)
 BUDGET = 1_000
-"""Tokens."""
+"""The budget in tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the search for one question came to.
+    """The result of the search for one question.
 
-    `evidence` is how many messages answer it, `places` where they stand among the hits, from 0; `tokens` is what the
-    hits cost up to each of them, itself included.
+    `evidence` is the number of messages that answer it, `places` their places among the hits, from 0; `tokens` is the
+    cost of the hits up to each of them, itself included.
     """
 
     talk: str
@@ -32,16 +32,16 @@ class Outcome:
     milliseconds: float = 0.0
 
     def at(self, k: int) -> float:
-        """Evidence among the first `k` hits, as a share of all evidence: in [0, 1]."""
+        """Return the share of all evidence among the first `k` hits, in [0, 1]."""
         return sum(place < k for place in self.places) / self.evidence
 
     def within(self, budget: int) -> float:
-        """The same among the hits that are taken, in their order, until they would pass `budget` tokens."""
+        """Return the share of all evidence among the hits, in order, that fit into `budget` tokens, in [0, 1]."""
         return self.at(bisect_right(self.tokens, budget))
 
 
 def outcome(hits: Sequence[Hit], evidence: Sequence[str], *, talk: str, category: str, milliseconds: float) -> Outcome:
-    """Hits held against evidence by their `message_id`; a hit costs ceil(characters / 4) of `[date] speaker: text`."""
+    """Match hits to evidence by `message_id`; a hit costs ceil(characters / 4) of `[date] speaker: text`."""
     wanted = set(evidence)
     places = [place for place, hit in enumerate(hits) if hit.entry.message_id in wanted]
     tokens = list(accumulate(cost(hit.entry) for hit in hits))
@@ -59,7 +59,7 @@ class Figures:
     p95: float
 
     def as_json(self) -> dict[str, Any]:
-        """For the JSON file."""
+        """Return the figures for the JSON file."""
         return {
             **{f"R@{k}": round(value, 2) for k, value in self.at.items()},
             f"R in {BUDGET} tokens": round(self.within, 2),
@@ -69,7 +69,7 @@ class Figures:
 
 
 def figures(outcomes: Sequence[Outcome]) -> Figures:
-    """What they come to."""
+    """Average the outcomes."""
     times = [one.milliseconds for one in outcomes]
     names = [name for name in CATEGORIES.values() if any(one.category == name for one in outcomes)]
     return Figures(
@@ -84,7 +84,7 @@ def figures(outcomes: Sequence[Outcome]) -> Figures:
 
 
 def curve(outcomes: Sequence[Outcome], budgets: Sequence[int]) -> list[float]:
-    """Recall within each budget of tokens, in percent."""
+    """Return recall within each budget of tokens, in percent."""
     return [_percent(outcomes, lambda one, budget=budget: one.within(budget)) for budget in budgets]
 
 

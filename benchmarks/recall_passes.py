@@ -1,4 +1,4 @@
-"""LoCoMo through the memory itself: imported as anybody imports, searched as `POST /api/memory/search` searches."""
+"""Runs LoCoMo through the memory: imported as users import, searched as `POST /api/memory/search` searches."""
 
 import json
 import sys
@@ -8,19 +8,19 @@ from datetime import datetime
 
 from benchmarks.locomo import Said, Talk
 from benchmarks.recall_measures import AT, Outcome, outcome
-from memory.fact import Fact
-from memory.hit import Hit
-from memory.import_line import read_message
-from memory.import_source import split_lines
-from memory.importing import import_lines
-from memory.memory import Memory
-from memory.recall_options import RecallOptions
-from memory.scope import Scope
-from memory.turn import derived_id
+from recollect.memory.memory import Memory
+from recollect.memory.recall.hit import Hit
+from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.transfer.import_line import read_message
+from recollect.memory.transfer.importing import import_lines
+from recollect.memory.transfer.line_source import split_lines
+from recollect.memory.values.fact import Fact
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.turn import derived_id
 
 
 async def search(memory: Memory, user_id: str, query: str, top_k: int, *, now: datetime) -> Sequence[Hit]:
-    """The user's messages that the query finds, best first: what the route does, with its defaults."""
+    """Return the user's messages that the query finds, best first, as the route does with its defaults."""
     options = RecallOptions(top_k=top_k, kinds=("episode",))
     return (await memory.recall.find(Scope(user_id), query, options, now=now)).hits
 
@@ -45,12 +45,12 @@ async def _json_lines(talk: Talk) -> AsyncIterator[bytes]:
 
 
 async def add_facts(memory: Memory, talks: Sequence[Talk]) -> None:
-    """Store the observations as facts that the messages they are taken from have taught, and index them."""
+    """Store the observations as facts, learned from the messages that they are taken from, and index them."""
     for talk in talks:
         by_id = {said.message_id: said for said in talk.messages}
         for number, observed in enumerate(talk.observations):
             fact = _fact(talk.id, number, observed.statement, by_id[observed.message_id])
-            if not await memory.documents.facts.insert(fact):
+            if not await memory.store.facts.insert(fact):
                 raise RuntimeError("A fact was there already.")
         await memory.points.sync(talk.id)
     await _check_indexed(memory, {talk.id: len(talk.messages) + len(talk.observations) for talk in talks})
@@ -96,5 +96,5 @@ async def ask(memory: Memory, talks: Sequence[Talk], *, doing: str) -> list[Outc
 
 
 def say(text: str) -> None:
-    """What is being done, for whoever waits."""
+    """Print the current step."""
     print(text, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""The plot of recall against tokens."""
+"""Plots recall against tokens."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ BUDGETS = range(50, 1_501, 25)
 
 
 def plot(path: Path, passes: Mapping[str, Sequence[Outcome]]) -> None:
-    """Write a PNG with a line for each pass, named by what it is called."""
+    """Write a PNG with a line for each pass, labelled with its name."""
     from matplotlib.figure import Figure
 
     figure = cast("Any", Figure(figsize=(8, 5)))  # matplotlib's own types leave much unknown

@@ -1,7 +1,7 @@
-"""How long a search takes, embedding included, for a user with many messages, while those of others grow.
+"""Measures the time of a search, embedding included, for a user with many messages, while others' memories grow.
 
-The texts are made up, of words that are as unequally frequent as a language's (Zipf). The user's own messages are
-embedded by the model; those of others have random vectors under the model's name, which cost the index the same.
+The texts are generated from words whose frequencies follow Zipf's law, as a language's do. The user's own messages are
+embedded by the model; other users' have random vectors under the model's name, which cost the index the same.
 """
 
 import json
@@ -19,10 +19,10 @@ import numpy as np
 
 from benchmarks.recall_passes import say, search
 from benchmarks.report import Row
-from memory.embedder import Embedder
-from memory.import_source import split_lines
-from memory.importing import import_lines
-from memory.memory import Memory
+from recollect.memory.memory import Memory
+from recollect.memory.ports.embedder import Embedder
+from recollect.memory.transfer.importing import import_lines
+from recollect.memory.transfer.line_source import split_lines
 
 OWNER = "owner"
 MOST_P50_MS = 20.0
@@ -36,7 +36,7 @@ _FIRST = datetime(2025, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Messages of the user, of all others together (rising), and how many searches are timed at each size."""
+    """The numbers of messages of the user and of all others (rising), and of timed searches at each size."""
 
     own: int
     others: tuple[int, ...]
@@ -48,7 +48,7 @@ QUICK = Scale(own=200, others=(200, 600), times=20)
 
 
 class RandomVectors:
-    """An embedder whose documents have random vectors of length 1, the same for the same text."""
+    """An embedder whose documents have random vectors of length 1, equal for equal texts."""
 
     def __init__(self, embedder: Embedder, dimension: int) -> None:
         self._embedder = embedder
@@ -56,33 +56,33 @@ class RandomVectors:
 
     @property
     def model(self) -> str:
-        """The embedder's name, so that all points are in one collection."""
+        """Return the embedder's name, so that all points are in one collection."""
         return self._embedder.model
 
     @property
     def knows_meaning(self) -> bool:
-        """As the embedder says, so that points have the same channels."""
+        """Return the embedder's value, so that points have the same channels."""
         return self._embedder.knows_meaning
 
     async def dimension(self) -> int:
-        """The embedder's."""
+        """Return the embedder's dimension."""
         return self._dimension
 
     async def embed_query(self, text: str) -> Sequence[float]:
-        """The embedder's."""
+        """Return the embedder's vector."""
         return await self._embedder.embed_query(text)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
-        """Random directions."""
+        """Return random directions."""
         drawn = np.stack([np.random.default_rng(crc32(text.encode())).normal(size=self._dimension) for text in texts])
         return list((drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).tolist())
 
     async def ping(self) -> None:
-        """There is nothing to ask."""
+        """Do nothing: there is no server to ask."""
 
 
 class Talker:
-    """Makes texts up, the same ones in every run."""
+    """Generates texts, equal in every run."""
 
     def __init__(self) -> None:
         self._random = random.Random(7)
@@ -91,12 +91,12 @@ class Talker:
         self._weights = list(accumulate(1 / (place + 3) for place in range(_WORDS)))
 
     def text(self, least: int, most: int) -> str:
-        """So many words."""
+        """Return a text of `least` to `most` words."""
         count = self._random.randint(least, most)
         return " ".join(self._random.choices(self._vocabulary, cum_weights=self._weights, k=count))
 
     async def lines(self, user_id: str, count: int) -> AsyncIterator[bytes]:
-        """So many messages of a user, half of them an assistant's, as lines of an import."""
+        """Yield `count` messages of a user, half of them an assistant's, as lines of an import."""
         for number in range(count):
             is_user = number % 2 == 0
             line = {
@@ -111,7 +111,7 @@ class Talker:
 
 
 async def scale(memory: Memory, sizes: Scale) -> tuple[list[Row], dict[str, Any]]:
-    """Grow and measure; rows against the targets, and the figures."""
+    """Grow the memory and measure; return rows against the targets, and the figures."""
     talker, have, found = Talker(), 0, list[dict[str, Any]]()
     await _import(memory, talker, OWNER, sizes.own)
     say(f"{sizes.own:,} messages of the user are in")
@@ -132,7 +132,7 @@ async def _import(memory: Memory, talker: Talker, user_id: str, count: int) -> N
 
 
 async def _timed(memory: Memory, talker: Talker, times: int) -> dict[str, float]:
-    """Each search has another text, so that none finds its vector in the cache."""
+    """Time searches with different texts, so that none finds its vector in the cache."""
     taken, now = list[float](), _FIRST + timedelta(days=60)
     for _ in range(times + times // 10):
         query = talker.text(6, 10)

@@ -1,4 +1,4 @@
-"""What a benchmark found: rows of target and figure, shown as a table and written as JSON, without machine paths."""
+"""A benchmark's report: rows of target and figure, shown as a table and written as JSON, without machine paths."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line. `passed` is None where there is nothing to reach."""
+    """One line of the report. `passed` is None where it has no target."""
 
     what: str
     target: str
@@ -21,12 +21,12 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """In a word."""
+        """Return the result in a word."""
         return "" if self.passed is None else "pass" if self.passed else "MISSED"
 
 
 def machine() -> dict[str, Any]:
-    """Where it ran, as far as it matters; `load` is the machine's load average before the run began."""
+    """Describe the machine as far as it matters; `load` is its load average before the run began."""
     return {
         "cores": os.cpu_count(),
         "python": platform.python_version(),
@@ -36,7 +36,7 @@ def machine() -> dict[str, Any]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as a Markdown table."""
+    """Return the rows as a Markdown table."""
     cells = [("what", "target", "figure", ""), *((row.what, row.target, row.figure, row.verdict) for row in rows)]
     widths = [max(len(cell[column]) for cell in cells) for column in range(4)]
     lines = [
@@ -47,7 +47,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def conclusion(rows: Sequence[Row]) -> str:
-    """Whether every target was reached, and which were not."""
+    """Say whether every target was reached, and which were missed."""
     missed = [row.what for row in rows if row.passed is False]
     return f"{len(missed)} missed: {'; '.join(missed)}." if missed else "Every target was reached."
 

@@ -1,4 +1,4 @@
-"""What the benchmarks' users say: each message tells one thing, so that each update has something to learn."""
+"""The messages of the benchmarks' users: each tells one fact, so that each update has something to learn."""
 
 _THINGS = ("colour", "dish", "city", "book", "sport", "season", "drink", "film", "song", "animal", "flower", "number")
 _WORDS = (
@@ -8,7 +8,7 @@ _WORDS = (
 
 
 def telling(number: int, user: int = 0) -> str:
-    """The `number`-th message of a user: 12 things in turn, each time with another value, which supersedes the last."""
+    """Return the `number`-th message of a user: 12 keys in turn, each time with a new value for the key."""
     thing = _THINGS[number % len(_THINGS)]
     first, second = _WORDS[(number + user) % len(_WORDS)], _WORDS[(number * 7 + user * 3) % len(_WORDS)]
     return (

@@ -1,7 +1,7 @@
-"""What a turn costs: `python -m benchmarks.turn` (`make bench`), about five minutes; `--quick` checks that it works.
+"""Measures the cost of a turn: `python -m benchmarks.turn` (`make bench`), five minutes; `--quick` is a smoke test.
 
 Every process is real and on loopback: the fake model (chat 300 ms, embedding 50 ms), a bare endpoint that makes the one
-chat call (the floor), and `recollect serve`. Missing a target is said, and is no failure of the run.
+chat call (the floor), and `recollect serve`. A missed target is printed and does not fail the run.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measure(plan: Plan, folder: Path) -> Findings:
-    """Everything, one after the other: no two measurements share the machine."""
+    """Run all measurements, one after the other, so that no two share the machine."""
     rows, figures = list[Row](), dict[str, Any]()
     with ExitStack() as stack:
         model = stack.enter_context(fake_model())
@@ -107,7 +107,7 @@ def _started(how: str, seconds: float) -> Row:
 
 
 def _flat(part: str, medians: Sequence[tuple[int, float]]) -> Row:
-    """Flat is at most 20 % more at the largest size than at the smallest."""
+    """Compare sizes: a cost is flat if the largest takes at most 20 % more than the smallest."""
     (first, before), (last, after) = medians[0], medians[-1]
     figure = " → ".join(f"{median:.2f}" for _, median in medians) + f" ms ({(after / before - 1) * 100:+.0f} %)"
     what = f"{part} p50, one user's, while all messages grow from {first:,} to {last:,}"

@@ -1,4 +1,4 @@
-"""The agent's node: one round of the agent, built in or the user's own, and what came of it."""
+"""The agent's node: runs one round of the built-in agent, or of the user's own, and checks its answer."""
 
 import json
 from collections.abc import Mapping
@@ -7,19 +7,20 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from graph.client_chat import ClientChat
-from graph.context import Context, Listener, chat_of, listener_of, services_of
-from graph.custom_agent import call_custom
-from graph.prompts import by_passages, chat_messages, memory_block
-from graph.resources import Services
-from graph.state import Json, State
-from graph.turn_result import SAID_SEPARATOR, recalled_json, said_before
-from memory.chat_model import ABOUT_TOOLS, ChatReply, ChatRequest, KnownMemory, ToolCall
-from memory.errors import ModelUnavailable
+from recollect.graph.client_chat import ClientChat
+from recollect.graph.context import Context, Listener, chat_of, listener_of, services_of
+from recollect.graph.custom_agent import call_custom
+from recollect.graph.prompts import by_passages, chat_messages, fitting_message, memory_block
+from recollect.graph.resources import Services
+from recollect.graph.state import Json, State
+from recollect.graph.turn_result import SAID_SEPARATOR, earlier_replies, recalled_json
+from recollect.memory.background.long_texts import off_loop
+from recollect.memory.ports.chat_model import ABOUT_TOOLS, ChatReply, ChatRequest, KnownMemory, ToolCall
+from recollect.memory.values.errors import ModelUnavailable
 
 
 async def agent(state: State, runtime: Runtime[Context]) -> Json:
-    """One round: a reply, or tool calls that the tools node answers before the next round."""
+    """Run one round: get a reply, or tool calls that the tools node answers before the next round."""
     services, listener = await services_of(runtime), listener_of(runtime)
     started = perf_counter()
     timings = state["timings_ms"]
@@ -32,10 +33,13 @@ async def agent(state: State, runtime: Runtime[Context]) -> Json:
         answer = await call_custom(state, services, services.agent)
     answer = _storable(answer)
     calls: list[Json] = answer["tool_calls"] if state["tools"] else []
-    said = [] if chat_of(runtime).wants_json else said_before(state)
+    said = [] if chat_of(runtime).wants_json else earlier_replies(state)
     reply = None if calls else SAID_SEPARATOR.join([*said, *filter(None, [answer["reply"]])])
     if not calls and not reply:
         raise ModelUnavailable("The model answered with nothing; send the request again with the same turn_id.")
+    if len(reply or "") > services.memory.config.max_reply_characters:
+        # An AGENT is not bounded by the chat model's limit, and several rounds together may exceed it.
+        raise ModelUnavailable("The reply is longer than MAX_REPLY_CHARACTERS; ask for a shorter one.", outage=False)
     return {
         "reply": reply,
         "tool_calls": calls,
@@ -48,20 +52,25 @@ async def agent(state: State, runtime: Runtime[Context]) -> Json:
 
 
 def next_node(state: State) -> str:
-    """Where a round leads: to the agent's own tools that it called, or to the end of the turn.
+    """Return the node that follows a round: "tools" for calls of the agent's own tools, else "save_turn".
 
-    Calls of a client's tools alone end it too: the client answers them.
+    Calls of a client's tools alone end the turn too, because the client answers them.
     """
     return "tools" if any(call["name"] not in state["client_tools"] for call in state["tool_calls"]) else "save_turn"
 
 
 async def _built_in(state: State, services: Services, listener: Listener, chat: ClientChat) -> Json:
     memory = services.memory
+    most = memory.config.recall_tokens
+    hits = await off_loop(
+        lambda: by_passages(state["hits"], state["message"], recall_tokens=most),
+        [state["message"], *(hit["content"] for hit in state["hits"])],
+    )
     block = memory_block(
         facts=state["facts"],
         notes=state["notes"],
         summary=state["summary"],
-        hits=by_passages(state["hits"], state["message"], recall_tokens=memory.config.recall_tokens),
+        hits=hits,
         config=memory.config,
         today=memory.clock().date(),
     )
@@ -70,20 +79,26 @@ async def _built_in(state: State, services: Services, listener: Listener, chat: 
     request = ChatRequest(
         messages=chat_messages(
             instructions=services.instructions,
-            message=chat.content or state["message"],
+            message=fitting_message(chat.content or state["message"], memory.config.message_tokens),
             window=state["window"],
             memory=block,
             exchange=state["exchange"],
         ),
         tools=state["tools"],
-        memory=KnownMemory(facts=state["facts"], notes=state["notes"], recalled=told, passages=passages),
+        memory=KnownMemory(
+            facts=state["facts"],
+            notes=state["notes"],
+            recalled=told,
+            passages=passages,
+            is_kept=not state["stateless"],
+        ),
         parameters=_allowed(chat.parameters, with_tools=bool(state["tools"])),
         model=chat.model,
         api_key=chat.api_key,
         needs_tools=bool(chat.tools),
     )
     if listener.wants_tokens:
-        reply = await _streamed(services, request, listener, goes_on=bool(said_before(state)))
+        reply = await _streamed(services, request, listener, goes_on=bool(earlier_replies(state)))
     else:
         reply = await memory.chat.complete(request)
     return {
@@ -96,20 +111,20 @@ async def _built_in(state: State, services: Services, listener: Listener, chat: 
 
 
 def _allowed(parameters: Mapping[str, Any], *, with_tools: bool) -> Mapping[str, Any]:
-    """The parameters without those that speak of tools where none are offered."""
+    """Return `parameters`, without those about tools where no tools are offered."""
     if with_tools:
         return parameters
     return {name: value for name, value in parameters.items() if name not in ABOUT_TOOLS}
 
 
 def _as_json(call: ToolCall, state: State) -> Json:
-    """The call; one of a client's tool keeps its arguments as they came, for the client to read."""
+    """Return the call as JSON; a call of a client's tool keeps its `arguments` unparsed, for the client to read."""
     shown = {"id": call.id, "name": call.name, "args": dict(call.args)}
     return {**shown, "arguments": call.arguments} if call.name in state["client_tools"] else shown
 
 
 async def _streamed(services: Services, request: ChatRequest, listener: Listener, *, goes_on: bool) -> ChatReply:
-    """Stream one round; `goes_on` where an earlier round has said something already."""
+    """Stream one round; `goes_on` tells that an earlier round has said something already."""
     reply: ChatReply | None = None
     async for piece in services.memory.chat.stream(request):
         if isinstance(piece, ChatReply):
@@ -125,7 +140,7 @@ async def _streamed(services: Services, request: ChatRequest, listener: Listener
 
 
 def _called(text: str | None, calls: list[Json]) -> Json:
-    """The round as the assistant's message, in OpenAI's form."""
+    """Return the round as an assistant message in OpenAI's form."""
     asked = [
         {
             "id": call["id"],
@@ -138,7 +153,7 @@ def _called(text: str | None, calls: list[Json]) -> Json:
 
 
 def _storable(answer: Json) -> Json:
-    """The answer without what no store can hold and no request can carry: lone surrogates become "?"."""
+    """Return the answer with lone surrogates replaced by "?": no store can hold them and no request can carry them."""
     try:
         text = json.dumps(answer, ensure_ascii=False)
         cleaned: Json = json.loads(_plain(text))

@@ -1,11 +1,11 @@
-"""What a chat client brings to a turn beyond its user's message: its own history, tools and wishes for the model."""
+"""A chat client's part of a turn beside the user's message: its own history, tools and parameters for the model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from graph.history import Known
-from graph.state import Json
+from recollect.graph.history import KnownMessage
+from recollect.graph.state import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +27,24 @@ class ClientChat:
 
     @property
     def stores_late(self) -> bool:
-        """Whether the user's message is stored with the answer: a round that ends in tool calls stores nothing."""
+        """Tell whether the user's message is stored with the answer: a round that ends in tool calls stores nothing."""
         return bool(self.tools or self.rounds)
 
     @property
     def wants_json(self) -> bool:
-        """Whether the reply must be JSON, and nothing said between tool calls may be part of it."""
+        """Tell whether the reply must be JSON, so that text said between tool calls may not be part of it."""
         wanted: Mapping[str, Any] = self.parameters.get("response_format") or {}
         return wanted.get("type") in {"json_object", "json_schema"}
 
     @property
     def tool_names(self) -> list[str]:
-        """The names of the client's tools."""
+        """Return the names of the client's tools."""
         return [tool["function"]["name"] for tool in self.tools]
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A client's chat, and what of its history is stored."""
+    """A client's chat, with the stored messages that its history repeats."""
 
     chat: ClientChat
-    known: Known = field(default_factory=Known)
+    known: KnownMessage = field(default_factory=KnownMessage)

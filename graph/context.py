@@ -1,7 +1,7 @@
-"""The graph's context: the live things of one run. State holds values; nothing here is ever stored.
+"""The graph's context: the open services and callbacks of one run. State holds values; nothing here is ever stored.
 
 The schema that Studio sees has no fields, because a client-typed one makes its form disappear. The service passes a
-`LiveContext`; without one (Studio), the nodes open the shared resources themselves and tell nobody.
+`LiveContext`; without one (Studio), the nodes open the shared resources themselves and report to no listener.
 """
 
 from dataclasses import dataclass, field
@@ -9,40 +9,40 @@ from typing import Any, Protocol
 
 from langgraph.runtime import Runtime
 
-from graph.client_chat import ClientChat, Placed
-from graph.open_rounds import OpenRounds
-from graph.resources import Services, shared
-from memory.fences import Fence
-from memory.turn import Message, Turn
+from recollect.graph.client_chat import ClientChat, Placed
+from recollect.graph.open_rounds import OpenRounds
+from recollect.graph.resources import Services, shared
+from recollect.memory.erasure.fences import Fence
+from recollect.memory.values.turn import Message, Turn
 
 
 class Listener(Protocol):
-    """Hears what a turn does while it runs."""
+    """Receives a turn's events while it runs."""
 
     @property
     def wants_tokens(self) -> bool:
-        """Whether the reply's text should come in pieces."""
+        """Tell whether the reply's text should come in pieces."""
         ...
 
     def recalled(self, memory: dict[str, Any]) -> None:
-        """Memory was fetched: `memory` as the reply will show it, without its update."""
+        """Take the recalled `memory`, as the reply will show it but for its update."""
         ...
 
     def token(self, text: str) -> None:
-        """A piece of the reply's text."""
+        """Take a piece of the reply's text."""
         ...
 
     def saved(self, turn: Turn) -> None:
-        """The turn is committed: the reply may go out."""
+        """Take the committed turn: the reply may go out."""
         ...
 
     def answered(self, turn: Turn) -> None:
-        """There is an answer of which nothing is stored: it may go out. `turn` is as it would have been stored."""
+        """Take an answer of which nothing is stored: it may go out. `turn` is as it would have been stored."""
         ...
 
 
 class Silence:
-    """A listener that nobody hears."""
+    """A listener that ignores every event."""
 
     wants_tokens = False
 
@@ -66,11 +66,12 @@ class Context:
 
 @dataclass(frozen=True)
 class LiveContext(Context):
-    """What the service gives a run; `accepted` is the turn's message as it was stored.
+    """The context that the service gives a run; `accepted` is the turn's message as it was stored.
 
-    Its `position` is 0 where it is to be stored with the answer, and it has no thread where nothing is to be stored.
-    `regenerates`: the turn has an answer already, which this run replaces. `placed` is what a chat client brought,
-    `rounds` where the agent's part in calls of its tools waits. `fence` was opened before anything was read for it.
+    `accepted.position` is 0 where the message is stored with the answer; its `thread_id` is empty where nothing is
+    stored. `regenerates`: the turn has an answer already, which this run replaces. `placed` is a chat client's part of
+    the turn, `rounds` keeps the agent's part in calls of its tools. `fence` was observed before anything was read for
+    the run.
     """
 
     services: Services
@@ -83,55 +84,55 @@ class LiveContext(Context):
 
 
 def fence_of(runtime: Runtime[Context]) -> Fence | None:
-    """What keeps this run from writing once its user was erased; None where nobody opened one (Studio)."""
+    """Return the fence that refuses this run's writes once its user was erased; None without one (Studio)."""
     context = runtime.context
     return context.fence if isinstance(context, LiveContext) else None
 
 
 async def services_of(runtime: Runtime[Context]) -> Services:
-    """The open services of this run: those that the service gave, else the shared ones."""
+    """Return the open services of this run: the ones that the service gave, else the shared ones."""
     context = runtime.context
     return context.services if isinstance(context, LiveContext) else await shared.get()
 
 
 def listener_of(runtime: Runtime[Context]) -> Listener:
-    """Who hears this run."""
+    """Return the run's listener; `Silence` where it has none."""
     context = runtime.context
     return context.listener if isinstance(context, LiveContext) else Silence()
 
 
 def accepted_of(runtime: Runtime[Context]) -> Message | None:
-    """The turn's message, if the service took it before the run began."""
+    """Return the turn's message if the service accepted it before the run began."""
     context = runtime.context
     return context.accepted if isinstance(context, LiveContext) else None
 
 
 def regenerated_of(runtime: Runtime[Context]) -> str | None:
-    """The turn that this run answers anew, if it does: what it said and taught before is not to be recalled."""
+    """Return the id of the turn that this run regenerates, if any: its previous answer and facts are not recalled."""
     context = runtime.context
     return context.accepted.turn_id if isinstance(context, LiveContext) and context.regenerates else None
 
 
 def placed_of(runtime: Runtime[Context]) -> Placed | None:
-    """What a chat client brought to this run, if one did."""
+    """Return the chat client's part of this run, if a chat client asked for it."""
     context = runtime.context
     return context.placed if isinstance(context, LiveContext) else None
 
 
 def chat_of(runtime: Runtime[Context]) -> ClientChat:
-    """The chat client's wishes; none where no chat client asks."""
+    """Return the client's chat; an empty one where no chat client asked."""
     placed = placed_of(runtime)
     return placed.chat if placed is not None else NO_CHAT
 
 
 def rounds_of(runtime: Runtime[Context]) -> OpenRounds:
-    """Where the agent's part in rounds of a client's tools waits."""
+    """Return the store of the agent's part in rounds of a client's tools."""
     context = runtime.context
     return context.rounds if isinstance(context, LiveContext) else OpenRounds()
 
 
 def is_stateless(runtime: Runtime[Context]) -> bool:
-    """Whether the run belongs to no thread: nothing of it is stored."""
+    """Tell whether the run belongs to no thread: nothing of it is stored."""
     context = runtime.context
     return isinstance(context, LiveContext) and not context.accepted.thread_id
 

@@ -1,4 +1,4 @@
-"""The agent that AGENT names, in place of the built-in one: called, bounded and checked."""
+"""Calls the agent that AGENT names in place of the built-in one, with a timeout, and checks its answer."""
 
 import asyncio
 import json
@@ -6,15 +6,15 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from graph.resources import Services
-from graph.state import Json, State
-from memory.errors import ModelTimeout, ModelUnavailable, RecollectError
+from recollect.graph.resources import Services
+from recollect.graph.state import Json, State
+from recollect.memory.values.errors import ModelTimeout, ModelUnavailable, RecollectError
 
 logger = logging.getLogger(__name__)
 
 
 async def call_custom(state: State, services: Services, node: Any) -> Json:
-    """Call the agent that AGENT names, and check its answer: nothing that it returns is taken on trust."""
+    """Call the agent that AGENT names, and check its answer: nothing that it returns is trusted."""
     given = cast(Json, dict(state))
     try:
         async with asyncio.timeout(services.memory.config.chat_timeout_seconds):
@@ -24,7 +24,7 @@ async def call_custom(state: State, services: Services, node: Any) -> Json:
     except RecollectError:
         raise
     except Exception as error:
-        # Somebody else's code may raise anything; to the caller it is a model that failed.
+        # Foreign code may raise anything; the caller sees a model that failed.
         logger.exception("the AGENT raised", extra={"action": "agent_failed", "error": type(error).__name__})
         raise ModelUnavailable(
             f"The agent {services.agent_name} raised {type(error).__name__}; the log has the details.", outage=False

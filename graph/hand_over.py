@@ -1,4 +1,4 @@
-"""Gives an answer back of which nothing is stored: a stateless one, or calls of the client's own tools."""
+"""Returns an answer of which nothing is stored: a stateless one, or calls of the client's own tools."""
 
 import json
 from collections.abc import Sequence
@@ -7,16 +7,16 @@ from time import perf_counter
 
 from langgraph.runtime import Runtime
 
-from graph.context import Context, accepted_of, fence_of, is_stateless, listener_of, rounds_of, services_of
-from graph.state import Json, State
-from graph.turn_input import accepted_message, scope_of
-from graph.turn_result import SAID_SEPARATOR, said_before, turn_result
-from memory.turn import Turn
-from memory.update import not_owed
+from recollect.graph.context import Context, accepted_of, fence_of, is_stateless, listener_of, rounds_of, services_of
+from recollect.graph.state import Json, State
+from recollect.graph.turn_input import accepted_message, scope_of
+from recollect.graph.turn_result import SAID_SEPARATOR, earlier_replies, turn_result
+from recollect.memory.values.turn import Turn
+from recollect.memory.values.update import not_owed
 
 
 async def hand_over(state: State, runtime: Runtime[Context]) -> Json:
-    """Tell who listens; what the agent did by itself beside the client's calls is kept for their results."""
+    """Pass the answer to the listener; keep the agent's own tool rounds until the client sends its calls' results."""
     services = await services_of(runtime)
     message = accepted_of(runtime) or accepted_message(state)
     calls = state["tool_calls"]
@@ -25,12 +25,13 @@ async def hand_over(state: State, runtime: Runtime[Context]) -> Json:
         if any(item["role"] == "tool" for item in own_rounds):
             ids = frozenset(call["id"] for call in calls)
             scope, fence = scope_of(state, stateless=is_stateless(runtime)), fence_of(runtime)
+            # Rounds kept after an erasure would survive it: the erasure has dropped the user's rounds by then.
             if fence is not None:
                 await fence.check()
             rounds_of(runtime).keep(scope, ids, own_rounds, state["proposals"])
     timings = {**state["timings_ms"], "total": round((perf_counter() - state["started"]) * 1000, 3)}
     result = turn_result(state, timings) | {"tool_calls": _for_the_client(calls)}
-    text = SAID_SEPARATOR.join(said_before(state)) if calls else state["reply"] or ""
+    text = SAID_SEPARATOR.join(earlier_replies(state)) if calls else state["reply"] or ""
     reply = replace(message, role="assistant", content=text, created_at=services.memory.clock(), metadata={})
     update = not_owed("not stored")
     listener_of(runtime).answered(Turn(message, reply, result, update))
@@ -38,7 +39,7 @@ async def hand_over(state: State, runtime: Runtime[Context]) -> Json:
 
 
 def _for_the_client(calls: Sequence[Json]) -> list[Json]:
-    """The calls in OpenAI's form."""
+    """Return `calls` in OpenAI's form."""
     return [
         {
             "id": call["id"],

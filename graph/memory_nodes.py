@@ -1,4 +1,4 @@
-"""The memory's nodes: three that fetch side by side before the agent, one that saves the turn, one that learns."""
+"""The memory's nodes: three fetch side by side before the agent, one saves the turn, one learns from it."""
 
 import asyncio
 import logging
@@ -8,8 +8,8 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from graph.client_chat import ClientChat
-from graph.context import (
+from recollect.graph.client_chat import ClientChat
+from recollect.graph.context import (
     Context,
     accepted_of,
     chat_of,
@@ -21,39 +21,39 @@ from graph.context import (
     rounds_of,
     services_of,
 )
-from graph.hand_over import hand_over
-from graph.history import merged
-from graph.resources import Services
-from graph.state import Json, State
-from graph.tools import OWN_TOOLS, SEARCH, as_proposal, offered
-from graph.turn_input import accepted_message, message_of, options_of, scope_of, turn_id_of
-from graph.turn_result import turn_result
-from memory.errors import StoreUnavailable
-from memory.memory import Memory
-from memory.recall_options import RecallOptions
-from memory.scope import Scope
-from memory.thread_record import ThreadRecord
-from memory.turn import Message, Turn
-from memory.update import Update, not_owed
+from recollect.graph.hand_over import hand_over
+from recollect.graph.history import fingerprint, merged
+from recollect.graph.resources import Services
+from recollect.graph.state import Json, State
+from recollect.graph.tools import OWN_TOOLS, SEARCH, as_proposal, offered
+from recollect.graph.turn_input import accepted_message, message_of, options_of, scope_of, turn_id_of
+from recollect.graph.turn_result import turn_result
+from recollect.memory.memory import Memory
+from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.values.errors import StoreUnavailable
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.thread_record import ThreadRecord
+from recollect.memory.values.turn import Message, Turn
+from recollect.memory.values.update import Update, not_owed
 
 logger = logging.getLogger(__name__)
 
 MOST_TRACED = 20
-"""How many candidates' ways are kept with a turn, the hits' first."""
+"""The most candidates of a search whose traces are kept with a turn, the hits' first."""
 INPUT_USED: Json = {"metadata": {}, "memory": {}}
-"""Inputs of one turn alone, emptied at its end: with a checkpointer (Studio), the next one would take them over."""
+"""One turn's inputs, emptied at its end: with a checkpointer (Studio), the next turn would inherit them."""
 NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 
 
 async def load_window(state: State, runtime: Runtime[Context]) -> Json:
-    """Fetch the thread's last turns. It also begins the turn: every key of the agent's rounds starts empty."""
+    """Fetch the thread's last turns, and begin the turn: every key of the agent's rounds starts empty."""
     started = perf_counter()
     services, placed = await services_of(runtime), placed_of(runtime)
     scope, options = scope_of(state, stateless=is_stateless(runtime)), options_of(state, services.memory.config)
     fresh = _fresh_turn(state, services, options, chat_of(runtime)) | _brought(runtime, scope)
     accepted = accepted_of(runtime)
     if accepted is None:
-        # Nobody has stored the message yet (Studio): before the model is called, it is.
+        # In Studio no service has stored the message yet; it is stored before the model is called.
         accepted = await services.memory.accept(message_of(state, fresh["turn_id"], services.memory.clock()))
         fresh |= {"accepted": {**accepted.as_json(), "position": accepted.position}}
     before = accepted.position
@@ -100,7 +100,7 @@ async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
 
 
 async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
-    """Fetch what is known of the user, and the summary of what left the thread's window."""
+    """Fetch the user's facts, and the summary of the messages that left the thread's window."""
     services = await services_of(runtime)
     scope, options = scope_of(state, stateless=is_stateless(runtime)), options_of(state, services.memory.config)
     empty: Json = {"facts": {}, "notes": [], "summary": None, "thread": None}
@@ -117,7 +117,7 @@ async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
                 recall.facts(scope, with_global=True, without=regenerated), recall.thread(scope)
             )
         if regenerated and accepted is not None and record is not None:
-            # The old answer may be in the summary.
+            # The answer that is being replaced may be in the summary.
             record = record.without(accepted.position)
         return {
             "facts": dict(known.facts),
@@ -130,9 +130,9 @@ async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
 
 
 async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
-    """Store the reply with the pending update it owes; then the reply may go out.
+    """Store the reply with its pending update, then release the reply.
 
-    A stateless one, and calls of a client's tools, go out as they are.
+    A stateless reply, and calls of a client's tools, are released unstored.
     """
     if state["stateless"] or state["tool_calls"]:
         return {**INPUT_USED, **await hand_over(state, runtime)}
@@ -140,10 +140,11 @@ async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
     memory, options = services.memory, options_of(state, services.memory.config)
     message = accepted_of(runtime) or accepted_message(state)
     if not message.position:
-        # Nothing was to be stored before there is an answer.
+        # The message is stored only now, with its answer: a round that ends in a client's tool calls stores nothing.
         message = await memory.accept(message, fence=fence_of(runtime))
     timings = {**state["timings_ms"], "total": round((perf_counter() - state["started"]) * 1000, 3)}
-    result = turn_result(state, timings)
+    placed = placed_of(runtime)
+    result = turn_result(state, timings, history=fingerprint(placed.chat.history) if placed is not None else None)
     commit = memory.commit_anew if regenerated_of(runtime) else memory.commit
     turn = await commit(
         message,
@@ -152,12 +153,13 @@ async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
         result=result,
         update=_owed(state, memory, message) if options.enabled else not_owed("disabled"),
     )
+    # The reply goes out only after the commit, so that an answered turn is never lost.
     listener_of(runtime).saved(turn)
     return {**INPUT_USED, "timings_ms": timings, "committed": message.turn_id, "update": _update_json(turn)}
 
 
 async def update_memory(state: State, runtime: Runtime[Context]) -> Json:
-    """Learn from the turn and index it, until each step was tried. What an outage leaves, the updater goes on with."""
+    """Learn from the turn and index it, trying each step once. The updater retries the steps that an outage stopped."""
     if not state["committed"]:
         return {"update": state["update"]}
     services = await services_of(runtime)
@@ -179,7 +181,7 @@ def _owed(state: State, memory: Memory, message: Message) -> Update:
 
 
 def _brought(runtime: Runtime[Context], scope: Scope) -> Json:
-    """What a chat client brought behind its message, with the agent's own part in it."""
+    """Return the client's tool rounds behind its message, with the agent's own part in them."""
     rounds, proposals = rounds_of(runtime).restored(scope, chat_of(runtime).rounds)
     return {
         "exchange": rounds,
@@ -191,7 +193,7 @@ def _brought(runtime: Runtime[Context], scope: Scope) -> Json:
 
 
 def _last_results(rounds: Sequence[Json]) -> list[Json]:
-    """What the tools of the last round answered."""
+    """Return the results of the last round's tools."""
     results = list[Json]()
     for message in reversed(rounds):
         if message["role"] != "tool":
@@ -202,10 +204,10 @@ def _last_results(rounds: Sequence[Json]) -> list[Json]:
 
 
 def _fresh_turn(state: State, services: Services, options: RecallOptions, chat: ClientChat) -> Json:
-    """The keys that a turn starts with, but for what a chat client brought.
+    """Return the keys that a turn starts with, except the client's tool rounds.
 
-    Nothing is learned from a stateless turn, and many servers refuse tools where the answer must be JSON: then the
-    agent's own ones are not offered.
+    Nothing is learned from a stateless turn. Many servers refuse tools where the answer must be JSON: then the agent's
+    own tools are not offered.
     """
     agent_takes_tools = services.agent is not None or services.memory.chat.calls_tools
     offers = options.enabled and services.offers_tools and agent_takes_tools and not chat.wants_json
@@ -216,6 +218,7 @@ def _fresh_turn(state: State, services: Services, options: RecallOptions, chat: 
         "tools": [*own, *chat.tools],
         "client_tools": chat.tool_names,
         "rounds": 0,
+        "found_others": False,
         "tool_calls": [],
         "reply": None,
         "finish_reason": "stop",
@@ -226,7 +229,7 @@ def _fresh_turn(state: State, services: Services, options: RecallOptions, chat: 
 
 
 async def _fetch(name: str, services: Services, fetch: Callable[[], Awaitable[Json]], empty: Json) -> Json:
-    """Run one fetch within its time, once more where the store failed. A failure costs its own part only."""
+    """Run one fetch within its time, and retry it once if the store failed. A failure costs its own part only."""
     try:
         async with asyncio.timeout(services.memory.config.recall_timeout_seconds):
             try:
@@ -234,7 +237,7 @@ async def _fetch(name: str, services: Services, fetch: Callable[[], Awaitable[Js
             except StoreUnavailable:
                 fetched = await fetch()
     except Exception as error:
-        # The boundary of a fetch: whatever failed is named in the reply and in the log, and the turn goes on.
+        # Each fetch fails on its own: the reply and the log name the failure, and the turn goes on without that part.
         logger.warning(
             "memory fetch failed", extra={"action": "fetch_failed", "node": name, "error": type(error).__name__}
         )

@@ -1,26 +1,26 @@
-"""The graph's nodes, each a stage that the memory's observer hears of."""
+"""Reports each node of the graph as a stage to the memory's observer."""
 
 from collections.abc import Awaitable
 from typing import Protocol
 
 from langgraph.runtime import Runtime
 
-from graph.context import Context, services_of
-from graph.state import Json, State
+from recollect.graph.context import Context, services_of
+from recollect.graph.state import Json, State
 
 
 class Node(Protocol):
-    """A node's function, named as the node is."""
+    """A node's function, with the node's name."""
 
     __name__: str
 
     def __call__(self, state: State, runtime: Runtime[Context]) -> Awaitable[Json]:
-        """What the node writes."""
+        """Return the keys of the state that the node writes."""
         ...
 
 
 def observed(node: Node) -> Node:
-    """The node, and how long it takes, under its own name."""
+    """Wrap `node` so that the observer times it under its own name."""
     name = node.__name__
 
     async def run(state: State, runtime: Runtime[Context]) -> Json:

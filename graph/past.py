@@ -1,38 +1,49 @@
-"""What is stored of a thread, as far as a chat client's own history reaches back."""
+"""Reads as many of a thread's stored turns as a chat client's own history reaches back."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graph.history import Known, align, goes_on, repeats_last
-from graph.state import Json
-from memory.documents import Conversations
-from memory.scope import Scope
-from memory.turn import Exchange, Message
+from recollect.graph.history import KnownMessage, align, ends_with, fingerprint, goes_on, repeats_last
+from recollect.graph.state import Json
+from recollect.memory.ports.store import Conversations
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.turn import Exchange, Message
 
+FINGERPRINT = "client_history"
+"""The key of a turn's result that holds the fingerprint of the client's history before the turn."""
 MOST_TURNS = 200
-"""So many turns are looked at; what a client sends of older ones passes for unknown."""
+"""The most turns that are read; a client's messages of older turns count as unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The thread's last finished turns, oldest first (all of them where `is_whole`), and what came behind them."""
+    """The thread's last finished turns, oldest first (all where `is_whole`), and the `last` unanswered message.
+
+    `kept` is the fingerprint of the client's history before the last of them, where a chat client asked for it.
+    """
 
     history: Sequence[Json]
     turns: Sequence[Exchange]
     is_whole: bool
     last: Message | None
+    kept: str | None = None
 
-    def known(self, *, but_last: bool = False) -> Known:
-        """Which of the client's messages are stored; `but_last`: not in the last turn, which is answered anew."""
+    def known(self, *, but_last: bool = False) -> KnownMessage:
+        """Match the client's history to the stored messages; `but_last` leaves out the regenerated last turn."""
         return align(self.history, self.turns[:-1] if but_last else self.turns)
 
     def is_asked_again(self, message: str) -> bool:
-        """Whether the client asks for another answer to the last turn."""
-        return self.last is None and repeats_last(self.history, message, self.turns, is_whole=self.is_whole)
+        """Tell whether the client asks for another answer to the last turn."""
+        if self.last is not None:
+            return False
+        return repeats_last(self.history, message, self.turns, is_whole=self.is_whole, kept=self.kept)
 
     def unfinished(self, message: str) -> str | None:
-        """The turn that has this message and no answer yet, if it is the thread's last one."""
-        if self.last is None or self.last.content != message:
+        """Return the id of the thread's last turn if it has this `message` and no answer yet: the client retries it.
+
+        A client whose history shows the message, without an answer, continues after it and does not retry.
+        """
+        if self.last is None or self.last.content != message or ends_with(self.history, message):
             return None
         follows = goes_on(self.history, self.turns, is_whole=self.is_whole)
         return self.last.turn_id if follows else None
@@ -45,4 +56,12 @@ async def read_past(conversations: Conversations, scope: Scope, history: Sequenc
     turns = await conversations.recent(scope, limit=limit)
     behind = await conversations.messages(scope, limit=MOST_TURNS, after=turns[-1].assistant.position if turns else 0)
     unfinished = [message for message in behind if message.role == "user" and not message.absent]
-    return Past(history, turns, len(turns) < limit, unfinished[-1] if unfinished else None)
+    last = unfinished[-1] if unfinished else None
+    kept = await _kept(conversations, turns[-1].user) if turns and last is None and fingerprint(history) else None
+    return Past(history, turns, len(turns) < limit, last, kept)
+
+
+async def _kept(conversations: Conversations, message: Message) -> str | None:
+    """Return the fingerprint that is kept with the message's turn."""
+    turn = await conversations.turn(user_id=message.user_id, turn_id=message.turn_id)
+    return None if turn is None or turn.result is None else turn.result.get(FINGERPRINT)

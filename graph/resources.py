@@ -1,4 +1,4 @@
-"""What the graph's nodes work with, opened once: by the service's lifespan, or by the first node that needs it.
+"""Opens the services of the graph's nodes once: in the service's lifespan, or in the first node that needs them.
 
 A composition root: with `api/`, the only part of the graph that reads the settings.
 """
@@ -14,21 +14,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memory.errors import ConfigurationError
-from memory.memory import Memory
-from memory.observing import UNOBSERVED, Observer
-from memory.opening import open_memory
-from settings import Settings, current_settings
+from recollect.graph.studio import foreign_holders, is_running, note_folder
+from recollect.memory.memory import Memory
+from recollect.memory.opening.opening import open_memory
+from recollect.memory.ports.observing import UNOBSERVED, Observer
+from recollect.memory.values.errors import ConfigurationError
+from recollect.settings import Settings, current_settings
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Services:
-    """The open memory and how the agent is to behave.
+    """The open memory and the agent's configuration.
 
-    `agent` is None for the built-in agent node, else an async function or a compiled graph; `agent_name` stands in
-    the reply's `model` where it names none. `forwards_keys`: a chat client's bearer token is the chat model's key.
+    `agent` is None for the built-in agent node, else an async function or a compiled graph; `agent_name` is the reply's
+    `model` where the agent names none. `forwards_keys`: a chat client's bearer token is the chat model's key.
     """
 
     memory: Memory
@@ -49,16 +50,19 @@ DEFAULT_INSTRUCTIONS = (
 async def open_services(
     settings: Settings, *, url: str | None = None, token: str | None = None, observer: Observer = UNOBSERVED
 ) -> AsyncGenerator[Services]:
-    """Open the memory and load what the settings name; `observer` hears of its work.
+    """Open the memory and load the agent that the settings name; `observer` receives the memory's events.
 
-    `url` and `token` say where the service is and what it takes from this machine's administrator.
+    `url` is the service's address and `token` its administrator's, for the lock file of DATA_DIR.
 
     Raises:
         ConfigurationError: a setting is wrong; nothing stays open.
     """
     agent = await asyncio.to_thread(load_agent, settings.agent) if settings.agent else None
     instructions = await asyncio.to_thread(_instructions, settings)
-    async with open_memory(settings.memory(), url=url, token=token, observer=observer) as memory:
+    foreign = foreign_holders(settings.data_dir, token)
+    async with open_memory(settings.memory(), url=url, token=token, observer=observer, foreign=foreign) as memory:
+        if is_running():
+            await asyncio.to_thread(note_folder, settings.data_dir)
         if memory.chat.name == "offline":
             logger.warning(
                 "no model is configured: the built-in offline model answers by plain rules; set OPENAI_API_KEY, or "
@@ -82,10 +86,10 @@ def _instructions(settings: Settings) -> str:
 
 
 def load_agent(path: str) -> Any:
-    """The agent node at `package.module:attribute`: an async function of the state, or a compiled graph.
+    """Load the agent node at `package.module:attribute`: an async function of the state, or a compiled graph.
 
-    Modules of the working directory are found too, as `python -m` finds them and an installed command does not. It
-    reads from disk, so an event loop calls it in a thread.
+    Modules of the working directory are found too, which an installed command's path lacks. The function reads from
+    disk, so an event loop calls it in a thread.
 
     Raises:
         ConfigurationError: there is no such module or attribute, or it cannot be called as a node.
@@ -98,7 +102,7 @@ def load_agent(path: str) -> Any:
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(f"AGENT cannot be loaded: {error}. Set it to package.module:attribute.") from error
     except Exception as error:
-        # Somebody else's module may raise anything when it is imported.
+        # A foreign module may raise anything when it is imported.
         raise ConfigurationError(
             f"AGENT cannot be loaded: its module raised {type(error).__name__} ({error})."
         ) from error
@@ -120,7 +124,7 @@ class SharedServices:
         self._services: Services | None = None
 
     async def get(self) -> Services:
-        """The open services, opened from the environment's settings where nobody has yet."""
+        """Return the services, opened from the environment's settings if they are not open yet."""
         return await self.open(None)
 
     async def open(
@@ -131,7 +135,8 @@ class SharedServices:
         token: str | None = None,
         observer: Observer = UNOBSERVED,
     ) -> Services:
-        """The services, opened with `settings` (None: the environment's) unless they are open."""
+        """Open the services with `settings` (None: the environment's) unless they are open, and return them."""
+        # Several nodes may ask at once: the lock lets one of them open, and the others wait for it.
         async with self._lock:
             if self._services is None:
                 chosen = settings or await asyncio.to_thread(current_settings)
@@ -140,7 +145,7 @@ class SharedServices:
             return self._services
 
     async def close(self) -> None:
-        """Close what was opened."""
+        """Close the services."""
         async with self._lock:
             self._services = None
             await self._closer.aclose()

@@ -1,15 +1,15 @@
-"""One turn under way: what is asked, what it shows meanwhile, and how it ends."""
+"""One running turn: its request, its events so far, and its outcome."""
 
 import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from graph.client_chat import ClientChat
-from graph.state import Json
-from memory.errors import RecollectError, TurnConflict
-from memory.scope import Scope
-from memory.turn import Message, Turn
+from recollect.graph.client_chat import ClientChat
+from recollect.graph.state import Json
+from recollect.memory.values.errors import RecollectError, TurnConflict
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.turn import Message, Turn
 
 Piece = tuple[str, Json]
 """An event's name and data."""
@@ -19,9 +19,9 @@ Piece = tuple[str, Json]
 class TurnRequest:
     """One request for a turn. `turn_id` None: one is generated. `options` are the request's memory options as JSON.
 
-    `regenerate`: the thread's last turn, which `turn_id` names, is answered anew: its message as it is stored, with
-    memory only if it was run so before. One that is unfinished is simply run. `chat` is what a chat client brought; one
-    without a thread is answered, and nothing of it stored.
+    `regenerate`: the thread's last turn, which `turn_id` names, is regenerated from its stored message, with memory
+    only if it was run so before. An unfinished one is simply run. `chat` is a chat client's part; without a thread the
+    request is answered, and nothing of it is stored.
     """
 
     scope: Scope
@@ -35,22 +35,26 @@ class TurnRequest:
 
 
 class RunningTurn:
-    """A turn under way, and the listener of its graph. Whoever follows it may go away at any time."""
+    """A running turn, which is also its graph's listener. Whoever follows it may leave at any time.
+
+    `is_stored` says whether the turn is stored; until the turn has ended, whether it is going to be.
+    """
 
     def __init__(self, request: TurnRequest, turn_id: str) -> None:
         self.request = request
         self.turn_id = turn_id
+        self.is_stored = request.scope.thread_id is not None
         self._accepted: asyncio.Future[None] = _future()
         self._finished: asyncio.Future[Turn] = _future()
         self._shown: list[Piece] = []
         self._followers: list[asyncio.Queue[Piece | None]] = []
 
     async def acceptance(self) -> None:
-        """Wait until the message is stored, or the turn was found finished; raises what went wrong."""
+        """Wait until the message is stored or the turn was found finished; raise the turn's error if it failed."""
         await asyncio.shield(self._accepted)
 
     async def outcome(self) -> Turn:
-        """Wait until the reply may go out; the stored turn, or raises what went wrong."""
+        """Wait until the reply may go out, and return the stored turn; raise the turn's error if it failed."""
         return await asyncio.shield(self._finished)
 
     async def end(self) -> None:
@@ -58,7 +62,7 @@ class RunningTurn:
         await asyncio.wait({self._finished})
 
     def follow(self) -> "asyncio.Queue[Piece | None]":
-        """What the turn shows, from its beginning; None ends it."""
+        """Return a queue of the turn's events from its beginning; None ends it."""
         queue: asyncio.Queue[Piece | None] = asyncio.Queue()
         for piece in self._shown:
             queue.put_nowait(piece)
@@ -69,7 +73,7 @@ class RunningTurn:
         return queue
 
     def message(self, *, created_at: datetime) -> Message:
-        """The user's message as it is to be stored."""
+        """Return the user's message as it is to be stored."""
         return Message(
             user_id=self.request.scope.user_id,
             thread_id=self.request.scope.thread_id or "",
@@ -81,56 +85,56 @@ class RunningTurn:
         )
 
     def check_repeat(self, repeat: TurnRequest) -> None:
-        """Whether `repeat`, which names the same turn, asks for the same; TurnConflict if not."""
+        """Raise TurnConflict unless `repeat`, which names the same turn, asks for the same."""
         if repeat.scope != self.request.scope or repeat.message != self.request.message:
             raise TurnConflict(turn_id=self.turn_id)
 
     @property
     def is_over(self) -> bool:
-        """Whether it has its reply or has failed."""
+        """Tell whether the turn has its reply or has failed."""
         return self._finished.done()
 
     @property
     def is_accepted(self) -> bool:
-        """Whether its message is stored, or it goes on without that."""
+        """Tell whether its message is stored, or it goes on unstored."""
         return self._accepted.done()
 
     def is_of(self, scope: Scope) -> bool:
-        """Whether it is the user's, and the thread's where the scope names one."""
+        """Tell whether the turn is the user's, and the thread's where `scope` names one."""
         own = self.request.scope
         return own.user_id == scope.user_id and scope.thread_id in (None, own.thread_id)
 
     @property
     def has_failed(self) -> bool:
-        """Whether it ended without a reply: then a repeat runs it again."""
+        """Tell whether the turn ended without a reply: then a repeat runs it again."""
         return self._finished.done() and self._finished.exception() is not None
 
     @property
     def failure(self) -> str | None:
-        """The code of the error that ended it; None where it has its reply."""
+        """Return the code of the error that ended the turn; None where it has its reply."""
         error = self._finished.exception() if self._finished.done() else None
         return error.code if isinstance(error, RecollectError) else None
 
     @property
     def wants_tokens(self) -> bool:
-        """Whether the reply's text should come in pieces."""
+        """Tell whether the reply's text should come in pieces."""
         return self.request.wants_tokens
 
     def accepted(self) -> None:
-        """The turn's message is stored."""
+        """Mark the turn's message as stored."""
         self._accepted.set_result(None)
 
     def recalled(self, memory: Json) -> None:
-        """Show what was recalled."""
+        """Emit the recalled memory."""
         self._show(("memory", memory))
 
     def token(self, text: str) -> None:
-        """Show a piece of the reply."""
+        """Emit a piece of the reply."""
         if text:
             self._show(("token", {"text": text}))
 
     def saved(self, turn: Turn) -> None:
-        """The turn is committed, or was found so: the reply may go out."""
+        """Take the committed turn, or the one found finished: the reply may go out."""
         if not self._shown:
             memory = turn.as_json()["memory"]
             self.recalled({name: part for name, part in memory.items() if name != "update"})
@@ -143,16 +147,17 @@ class RunningTurn:
         self._show(None)
 
     def answered(self, turn: Turn) -> None:
-        """There is an answer, and nothing of it was stored."""
+        """Take an answer of which nothing is stored."""
+        self.is_stored = False
         self.saved(turn)
 
     def means(self, turn_id: str, *, regenerate: bool) -> None:
-        """It turned out to be this stored turn, which goes on, or is answered anew."""
+        """Become the stored turn `turn_id`, which goes on, or is regenerated."""
         self.turn_id = turn_id
         self.request = replace(self.request, turn_id=turn_id, regenerate=regenerate)
 
     def failed(self, error: RecollectError) -> None:
-        """The turn ended without a reply; once accepted it is repeatable."""
+        """End the turn without a reply; a turn that was accepted can be repeated."""
         if self._finished.done():
             return
         if not self._accepted.done():
@@ -170,7 +175,7 @@ class RunningTurn:
 
 
 def _future() -> "asyncio.Future[Any]":
-    """A future whose error may go unread: who asked for the turn may have gone away."""
+    """Return a future whose error may go unread, because the requester may have left."""
     future = asyncio.get_running_loop().create_future()
     future.add_done_callback(lambda done: done.cancelled() or done.exception())
     return future

@@ -40,7 +40,8 @@ class State(TurnInput):
     begins at position `window_from`; `hits` are HITs, `trace` says how they came to be; `notes` are pinned free-text
     facts; `thread` says how far the thread's summary and archive reach. `tools` are the tools offered in this round
     (OpenAI's form), `tool_calls` those called (`{"id", "name", "args"}`), `tool_results` what they answered (`{"id",
-    "name", "content"}`), `exchange` the rounds so far as chat messages, `proposals` what `remember_fact` was told.
+    "name", "content"}`), `exchange` the rounds so far as chat messages, `proposals` what `remember_fact` was told;
+    `found_others`: a search of the agent's own found what neither it nor the user said.
 
     Where a chat client asks, the window is its own history with what is stored in between: messages in OpenAI's form,
     system messages and calls of tools among them. `client_tools` are the names of its tools among `tools`, `brought` is
@@ -65,6 +66,7 @@ class State(TurnInput):
     tool_results: list[Json]
     exchange: list[Json]
     proposals: list[Json]
+    found_others: bool
     client_tools: list[str]
     brought: int
     stateless: bool

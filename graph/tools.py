@@ -1,20 +1,22 @@
 """The agent's own tools. Their scope comes from the turn, never from the model, and they only propose."""
 
-import json
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
 
-from graph.context import Context, is_stateless, regenerated_of, services_of
-from graph.state import Json, State
-from graph.turn_input import options_of, scope_of
-from memory.decision import Proposal
-from memory.errors import RecollectError
-from memory.recall import Recall
-from memory.recall_options import RecallOptions
-from memory.scope import Scope
+from recollect.graph.context import Context, is_stateless, regenerated_of, services_of
+from recollect.graph.prompts import found_by_tool
+from recollect.graph.state import Json, State
+from recollect.graph.trust import REMEMBER, SEARCH, is_beside_others, is_others, names_of
+from recollect.graph.turn_input import options_of, scope_of
+from recollect.memory.learning.plan import Review
+from recollect.memory.recall.recall import Recall
+from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.values.decision import Proposal
+from recollect.memory.values.errors import RecollectError
+from recollect.memory.values.scope import Scope
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +26,12 @@ MOST_CALLS = 10
 """Calls of one round after so many are answered with an error."""
 MOST_CHARACTERS = 2_000
 FOUND = 5
-SEARCH, REMEMBER = "search_memory", "remember_fact"
 OWN_TOOLS = frozenset({SEARCH, REMEMBER})
+NOTED = "Noted. It is remembered if the quote is the user's own words."
+WAITS = (
+    "Proposed. Documents, tool results or other people's texts are in this conversation, so it is not remembered until "
+    "the user approves it."
+)
 
 TOOL_SPECS: tuple[Json, ...] = (
     {
@@ -69,6 +75,7 @@ async def tools(state: State, runtime: Runtime[Context]) -> Json:
     asked = options_of(state, services.memory.config)
     options = RecallOptions(scope=asked.scope, timezone=asked.timezone, window=0, top_k=FOUND)
     results, proposals = list[Json](), list(state["proposals"])
+    found_others = state["found_others"]
     own = [call for call in state["tool_calls"] if call["name"] not in state["client_tools"]]
     for place, call in enumerate(own):
         arguments: Mapping[str, Any] = call.get("args") or {}
@@ -76,10 +83,13 @@ async def tools(state: State, runtime: Runtime[Context]) -> Json:
             content = f"Not done: at most {MOST_CALLS} calls at once."
         elif call["name"] == SEARCH:
             scope, regenerated = scope_of(state, stateless=is_stateless(runtime)), regenerated_of(runtime)
-            content = await _search(services.memory.recall, scope, options, arguments, regenerated)
+            content, hits = await _search(services.memory.recall, scope, options, arguments, regenerated)
+            found_others = found_others or any(is_others(hit, names_of(state)) for hit in hits)
         elif call["name"] == REMEMBER:
-            proposals.append(_proposed(arguments))
-            content = "Noted. It is remembered if the quote is the user's own words."
+            untrusted = is_beside_others(state)
+            proposals.append({**_proposed(arguments), "untrusted": untrusted})
+            waits = Review.of(services.memory.config).holds_tool_back(untrusted=untrusted)
+            content = WAITS if waits else NOTED
         else:
             content = "There is no such tool."
         results.append({"id": call["id"], "name": call["name"], "content": content})
@@ -89,6 +99,7 @@ async def tools(state: State, runtime: Runtime[Context]) -> Json:
         "tool_calls": [call for call in state["tool_calls"] if call["name"] in state["client_tools"]],
         "exchange": [*state["exchange"], *(_answer(result) for result in results)],
         "proposals": proposals,
+        "found_others": found_others,
         "rounds": rounds,
         "tools": state["tools"] if rounds < MOST_ROUNDS else _of_the_client(state),
     }
@@ -110,20 +121,18 @@ def _of_the_client(state: State) -> list[Json]:
 
 async def _search(
     recall: Recall, scope: Scope, options: RecallOptions, arguments: Mapping[str, Any], without: str | None
-) -> str:
+) -> tuple[str, Sequence[Json]]:
+    """What a search answers, and the HITs that it found."""
     query = str(arguments.get("query") or "")[:MOST_CHARACTERS]
     if not query.strip():
-        return "Not done: query is empty."
+        return "Not done: query is empty.", ()
     try:
         hits = (await recall.search(scope, query, options, without=without)).hits
     except RecollectError as error:
         logger.warning("tool search failed", extra={"action": "tool_failed", "error": type(error).__name__})
-        return "Memory cannot be searched at the moment."
-    found = [
-        {"date": hit.as_json()["created_at"], "role": hit.entry.role, "text": hit.entry.content[:MOST_CHARACTERS]}
-        for hit in hits
-    ]
-    return json.dumps({"found": found}, ensure_ascii=False)
+        return "Memory cannot be searched at the moment.", ()
+    shown = [{**hit.as_json(), "content": hit.entry.content[:MOST_CHARACTERS]} for hit in hits]
+    return found_by_tool(shown), shown
 
 
 def _proposed(arguments: Mapping[str, Any]) -> Json:
@@ -141,6 +150,7 @@ def as_proposal(proposed: Json) -> Proposal:
         statement=proposed["statement"],
         evidence=proposed["evidence"] or "",
         source="tool",
+        untrusted=proposed.get("untrusted", True),
     )
 
 

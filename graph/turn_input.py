@@ -1,4 +1,4 @@
-"""What a run of the graph was given, checked: the service has checked it before, Studio has not."""
+"""Checks the input of a run of the graph: the service has checked it before, Studio has not."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -6,16 +6,16 @@ from datetime import datetime
 from typing import Any, cast
 from uuid import uuid4
 
-from graph.state import Json, State
-from memory.errors import InvalidRequest, Problem
-from memory.mem_config import MemoryConfig
-from memory.recall_options import RecallOptions
-from memory.scope import Scope
-from memory.turn import Message
+from recollect.graph.state import Json, State
+from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.turn import Message
 
 
 def scope_of(state: State, *, stateless: bool = False) -> Scope:
-    """The user and thread of this turn (`stateless`: the user alone); InvalidRequest where the input names none."""
+    """Return the user and thread of this turn (`stateless`: the user alone); raise InvalidRequest without them."""
     given = cast(Mapping[str, Any], state)
     missing = [name for name in ("user_id", "thread_id", "message") if not isinstance(given.get(name), str)]
     if missing:
@@ -25,7 +25,7 @@ def scope_of(state: State, *, stateless: bool = False) -> Scope:
 
 
 def options_of(state: State, config: MemoryConfig) -> RecallOptions:
-    """The request's memory options over the configured defaults; None counts as not said."""
+    """Return the request's memory options over the configured defaults; None counts as not given."""
     said = {name: value for name, value in (state.get("memory") or {}).items() if value is not None}
     unknown = sorted(set(said) - {item.name for item in fields(RecallOptions)})
     if unknown:
@@ -38,17 +38,17 @@ def options_of(state: State, config: MemoryConfig) -> RecallOptions:
 
 
 def turn_id_of(state: State) -> str:
-    """The turn's id. One that a checkpointer kept from an earlier turn is not this one's."""
+    """Return the turn's id, and not the one that a checkpointer kept from an earlier turn."""
     given, accepted = state.get("turn_id"), state.get("accepted")
     is_old = given == state.get("committed")
     if accepted is not None and accepted["turn_id"] == given:
-        # Kept from a run that failed: with the same message, this run repeats it.
+        # A checkpointer kept it from a run that failed: with the same message, this run repeats that turn.
         is_old = is_old or accepted["content"] != state["message"]
     return str(uuid4()) if not given or is_old else given
 
 
 def message_of(state: State, turn_id: str, created_at: datetime, position: int = 0) -> Message:
-    """The user's message; `position` 0 where the store has not assigned one yet."""
+    """Return the user's message; `position` 0 where the store has not assigned one yet."""
     return Message(
         user_id=state["user_id"],
         thread_id=state["thread_id"],
@@ -62,7 +62,7 @@ def message_of(state: State, turn_id: str, created_at: datetime, position: int =
 
 
 def accepted_message(state: State) -> Message:
-    """The message as `load_window` stored it."""
+    """Return the message as `load_window` stored it."""
     accepted = state["accepted"] or {}
     created_at = datetime.fromisoformat(accepted["created_at"])
     return message_of(state, accepted["turn_id"], created_at, accepted["position"])

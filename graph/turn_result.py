@@ -1,12 +1,13 @@
-"""What a turn comes to: what it recalled, what the agent has said, and what is stored beside its texts."""
+"""Builds a turn's result: the recalled memory, the earlier replies, and the fields stored beside its texts."""
 
-from graph.state import Json, State
+from recollect.graph.past import FINGERPRINT
+from recollect.graph.state import Json, State
 
 SAID_SEPARATOR = "\n\n"
 
 
 def recalled_json(state: State) -> Json:
-    """What was recalled, as the reply's `memory` shows it. `window` counts turns."""
+    """Return the recalled memory as the reply's `memory` shows it. `window` counts turns."""
     turns = {turn_id for message in state["window"] if (turn_id := message.get("turn_id")) is not None}
     return {
         "window": len(turns),
@@ -17,8 +18,8 @@ def recalled_json(state: State) -> Json:
     }
 
 
-def turn_result(state: State, timings: Json) -> Json:
-    """What the turn answered, apart from its texts."""
+def turn_result(state: State, timings: Json, *, history: str | None = None) -> Json:
+    """Return the turn's result apart from its texts; `history` is the fingerprint of its client's history before it."""
     result = {
         "model": state["model"],
         "memory": recalled_json(state),
@@ -26,13 +27,15 @@ def turn_result(state: State, timings: Json) -> Json:
         "timings_ms": timings,
         "trace": state["trace"],
     }
+    if history is not None:
+        result[FINGERPRINT] = history
     return result if state["finish_reason"] == "stop" else {**result, "finish_reason": state["finish_reason"]}
 
 
-def said_before(state: State) -> list[str]:
-    """What the agent said in earlier rounds of this turn, before it called tools: it is part of the reply.
+def earlier_replies(state: State) -> list[str]:
+    """Return the agent's texts of this turn's earlier rounds, before its tool calls: they are part of the reply.
 
-    What a client brought is known to it.
+    Rounds that a client sent are left out, because the client has them.
     """
     rounds = state["exchange"][state["brought"] :]
     return [item["content"] for item in rounds if item["role"] == "assistant" and item["content"]]

@@ -1,4 +1,4 @@
-"""Runs turns: each in its own owned task, so that a client who goes away costs nothing of it."""
+"""Runs turns: each in its own owned task, so that a client who leaves does not end it."""
 
 import asyncio
 import logging
@@ -6,21 +6,21 @@ from collections.abc import Coroutine
 from typing import Any
 from uuid import uuid4
 
-from graph.client_chat import ClientChat, Placed
-from graph.context import LiveContext
-from graph.history import Known, align
-from graph.open_rounds import OpenRounds
-from graph.past import read_past
-from graph.resources import Services
-from graph.running_turn import RunningTurn, TurnRequest
-from graph.state import TurnInput
-from graph.workflow import graph
-from memory.errors import ModelUnavailable, RecollectError, UserErased
-from memory.fences import Fence
-from memory.memory import check_same_turn
-from memory.regenerating import is_without_memory
-from memory.scope import Scope
-from memory.turn import Message, Turn
+from recollect.graph.client_chat import ClientChat, Placed
+from recollect.graph.context import LiveContext
+from recollect.graph.history import KnownMessage, align
+from recollect.graph.open_rounds import OpenRounds
+from recollect.graph.past import read_past
+from recollect.graph.resources import Services
+from recollect.graph.running_turn import RunningTurn, TurnRequest
+from recollect.graph.state import TurnInput
+from recollect.graph.workflow import graph
+from recollect.memory.erasure.fences import Fence
+from recollect.memory.learning.turns.regenerating import is_without_memory
+from recollect.memory.memory import check_same_turn
+from recollect.memory.values.errors import ModelUnavailable, RecollectError, UserErased
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.turn import Message, Turn
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ TURN = "turn"
 """The name of the task that owns a turn until its reply."""
 
 
-class Turns:
+class TurnRunner:
     """Starts turns and owns their tasks. A repeat joins the running turn, or is answered from the store at once."""
 
     def __init__(self, services: Services) -> None:
@@ -43,12 +43,15 @@ class Turns:
         """Begin the turn, or join it where it is running already.
 
         Raises:
+            InvalidRequest: the message is longer than MAX_MESSAGE_CHARACTERS.
             TurnConflict: the same turn_id is running for another thread or message.
         """
+        if not request.regenerate:  # what is stored was taken under another bound
+            self._memory.check_message(request.message)
         turn_id = request.turn_id or str(uuid4())
         key = request.scope.user_id, turn_id
         running = self._running.get(key)
-        # What has just been answered is not answered anew by joining it.
+        # A request to regenerate must not join the run that has just given the answer to be replaced.
         if running is not None and not (running.is_over if request.regenerate else running.has_failed):
             running.check_repeat(request)
             return running
@@ -58,14 +61,14 @@ class Turns:
         return running
 
     def end_erased(self, scope: Scope) -> None:
-        """The scope is being erased: its accepted turns end now. What their graphs write later, the fences refuse."""
+        """End the accepted turns of the scope, which is being erased. The fences refuse their graphs' later writes."""
         for running in list(self._running.values()):
             if running.is_accepted and running.is_of(scope):
                 running.failed(UserErased())
         self._rounds.forget(scope)
 
     async def drain(self, seconds: float) -> None:
-        """Wait for running turns, then abort what is left: accepted turns without a reply are repeatable.
+        """Wait `seconds` for running turns, then abort the rest: accepted turns without a reply can be repeated.
 
         A graph past its reply only waits for its update, which the updater drains: it need not be waited for.
         """
@@ -96,11 +99,11 @@ class Turns:
                     observer.turn_ended(running.failure)
         finally:
             if self._running.get(key) is running:
-                # A repeat of a turn that has just failed may have taken its place already.
+                # A repeat of a turn that has just failed may have replaced it in the table already.
                 del self._running[key]
 
     async def _guard(self, running: RunningTurn, work: Coroutine[Any, Any, None]) -> None:
-        """Do part of a turn's work; whatever it raises reaches the turn's caller as an error of ours."""
+        """Run part of a turn's work, and turn whatever it raises into the turn's error."""
         try:
             await work
         except RecollectError as error:
@@ -109,18 +112,18 @@ class Turns:
             running.failed(ModelUnavailable("The service is stopping; send the request again with the same turn_id."))
             raise
         except Exception:
-            # The boundary of a turn: its caller gets a plain error, the log gets the rest.
+            # The boundary of a turn: its caller gets a plain error, the log gets the details.
             logger.exception("turn broke", extra={"action": "turn_broke", "turn_id": running.turn_id})
             running.failed(RecollectError())
 
     async def _answer(self, running: RunningTurn) -> None:
         """Answer a finished turn at once, else run it when the thread is free.
 
-        It lines up before anything is read, so that turns run in the order in which they came. What has no thread has
-        nothing to wait for.
+        The turn joins the thread's queue before anything is read, so that turns run in the order in which they came. A
+        turn without a thread waits for nothing.
         """
         if running.request.scope.thread_id is None:
-            fence = await self._memory.fences.open(running.request.scope)
+            fence = await self._memory.fences.observe(running.request.scope)
             message = running.message(created_at=self._memory.clock())
             return await self._begin(running, message, None, fence=fence)
         looking = asyncio.create_task(self._finished(running), name="turn-look")
@@ -137,9 +140,9 @@ class Turns:
             await asyncio.gather(looking, holding, return_exceptions=True)
 
     async def _hold(self, running: RunningTurn, looking: "asyncio.Task[Turn | None]") -> None:
-        """Hold the thread from the turn's acceptance to its reply; the update goes on behind it."""
+        """Hold the thread from the turn's acceptance to its reply; the update goes on after it."""
         waits = self._memory.config.thread_wait_seconds
-        async with self._memory.documents.queue.turn(running.request.scope, wait_seconds=waits):
+        async with self._memory.store.queue.turn(running.request.scope, wait_seconds=waits):
             if await looking is not None:
                 return
             # Another process may have finished it while this one waited for the thread.
@@ -147,7 +150,8 @@ class Turns:
             if stored is not None:
                 running.saved(stored)
                 return
-            fence = await self._memory.fences.open(running.request.scope)
+            # The fence is observed before the history is read: an erasure from here on refuses the turn's writes.
+            fence = await self._memory.fences.observe(running.request.scope)
             known = await self._place(running)
             replaced = await self._replaced(running)
             if replaced is not None:
@@ -163,21 +167,22 @@ class Turns:
         running: RunningTurn,
         message: Message,
         replaced: Turn | None,
-        known: Known | None = None,
+        known: KnownMessage | None = None,
         fence: Fence | None = None,
     ) -> None:
-        """Begin the graph's run, and wait until there is a reply."""
+        """Start the graph's run, and wait until it has a reply."""
         running.accepted()
         walk = self._walk(running, message, replaced, known, fence)
+        # The graph has a task of its own: the thread is released at the reply, while the graph goes on to its update.
         self._own(self._guard(running, walk), name="turn-graph")
         await running.end()
 
-    async def _place(self, running: RunningTurn) -> Known | None:
-        """What of a chat client's history is stored; the turn becomes the stored one that it asks for again."""
+    async def _place(self, running: RunningTurn) -> KnownMessage | None:
+        """Match a chat client's history to the stored messages; make `running` the stored turn it asks for again."""
         request = running.request
         if request.chat is None:
             return None
-        past = await read_past(self._memory.documents.conversations, request.scope, request.chat.history)
+        past = await read_past(self._memory.store.conversations, request.scope, request.chat.history)
         if request.turn_id is None and (turn_id := past.unfinished(request.message)) is not None:
             running.means(turn_id, regenerate=False)
         elif past.is_asked_again(request.message):
@@ -186,7 +191,7 @@ class Turns:
         return past.known()
 
     async def _replaced(self, running: RunningTurn) -> Turn | None:
-        """The finished turn that is to be answered anew, if that is asked for.
+        """Return the finished turn that is to be regenerated, if the request asks for that.
 
         Raises:
             NotFound, TurnConflict, NotLastTurn: see `Memory.last_turn`.
@@ -201,7 +206,7 @@ class Turns:
         running: RunningTurn,
         message: Message,
         replaced: Turn | None,
-        known: Known | None,
+        known: KnownMessage | None,
         fence: Fence | None,
     ) -> None:
         """Run the graph for an accepted turn, past its reply to the end of its update."""
@@ -231,7 +236,7 @@ class Turns:
         )
 
     async def _finished(self, running: RunningTurn) -> Turn | None:
-        """The turn as it is stored if it has its reply already, and is to keep it. Only a named turn can have one.
+        """Return the stored turn if it has its reply already and keeps it. Only a turn with a given id can have one.
 
         Raises:
             TurnConflict: the turn_id belongs to another thread or message.
@@ -239,12 +244,12 @@ class Turns:
         request = running.request
         if request.turn_id is None or request.regenerate:
             return None
-        stored = await self._memory.turn(user_id=request.scope.user_id, turn_id=running.turn_id)
+        stored = await self._memory.find_turn(user_id=request.scope.user_id, turn_id=running.turn_id)
         if stored is None:
             return None
         check_same_turn(stored.message, thread_id=request.scope.thread, content=request.message)
         return stored if stored.reply is not None else None
 
 
-def _placed(chat: ClientChat | None, known: Known | None) -> Placed | None:
+def _placed(chat: ClientChat | None, known: KnownMessage | None) -> Placed | None:
     return None if chat is None else Placed(chat, known or align(chat.history, ()))

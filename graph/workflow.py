@@ -6,18 +6,18 @@
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from graph.agent import agent, next_node
-from graph.context import Context
-from graph.memory_nodes import load_facts, load_window, save_turn, search_memories, update_memory
-from graph.observed import observed
-from graph.state import State, TurnInput
-from graph.tools import after_tools, tools
+from recollect.graph.agent import agent, next_node
+from recollect.graph.context import Context
+from recollect.graph.memory_nodes import load_facts, load_window, save_turn, search_memories, update_memory
+from recollect.graph.observed import observed
+from recollect.graph.state import State, TurnInput
+from recollect.graph.tools import after_tools, tools
 
 Graph = CompiledStateGraph[State, Context, TurnInput, State]
 
 
 def build() -> "StateGraph[State, Context, TurnInput, State]":
-    """The graph's builder. Separate edges of equal length join the fetches (a list of them may never fire)."""
+    """Build the graph. Separate edges of equal length join the fetches (a list of them may never fire)."""
     builder = StateGraph(State, context_schema=Context, input_schema=TurnInput)
     for fetch in (load_window, search_memories, load_facts):
         builder.add_node(fetch.__name__, observed(fetch))
@@ -36,4 +36,4 @@ def build() -> "StateGraph[State, Context, TurnInput, State]":
 
 builder = build()
 graph = builder.compile(name="recollect")
-"""Compiled without a checkpointer: the conversation is in the documents, and Studio brings its own."""
+"""Compiled without a checkpointer: the conversation is in the store, and Studio brings its own."""

@@ -1,10 +1,13 @@
-"""The library's front: the memory of one thread, used without the service.
+"""The library's interface: the memory of one thread, used without the service.
 
-A composition root: without a configuration it takes the environment's settings.
+It is a composition root: without a configuration it reads the settings from the environment.
 """
 
 import asyncio
 import warnings
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack
@@ -12,21 +15,24 @@ from uuid import uuid4
 
 from langchain_core.documents import Document
 
-from memory.decision import FactScope
-from memory.documents import FactFilter
-from memory.fact import FactStatus
-from memory.fact_edit import FactEdit
-from memory.hit import Hit
-from memory.mem_config import MemoryConfig
-from memory.memory import Memory
-from memory.mock_agent import MockMemoryAgent
-from memory.open_memories import OpenMemories
-from memory.recall_options import RecallOptions
-from memory.scope import Scope
-from memory.text import check_text
-from memory.turn import UNFINISHED_RESULT, Message
-from memory.window import format_messages
-from settings import load_settings
+from recollect.memory.facts.fact_edit import FactEdit
+from recollect.memory.memory import Memory
+from recollect.memory.mock_agent import MockMemoryAgent
+from recollect.memory.opening.figures import figures
+from recollect.memory.opening.open_memories import OpenMemories
+from recollect.memory.plain_turn import answer, complete
+from recollect.memory.ports.store import FactFilter
+from recollect.memory.recall.hit import Hit
+from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.threads.window import format_messages
+from recollect.memory.values.decision import FactScope
+from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.fact import FactStatus
+from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.text import check_text
+from recollect.memory.values.turn import UNFINISHED_RESULT, Message
+from recollect.settings import load_settings
 
 __all__ = ["MemoryAgent", "MockMemoryAgent"]
 
@@ -39,7 +45,7 @@ class MemoryAgent:
     All agents of one process and event loop that have equal configurations share one open memory.
 
     Raises:
-        InvalidRequest: an id is not 1-128 characters of [A-Za-z0-9._:@-].
+        InvalidRequest: an id is not 1-128 characters of [A-Za-z0-9._:@+|~=-].
         ConfigurationError: from the first call, where a setting is wrong.
         StoreUnavailable, ModelUnavailable: from any call, where a backend is down.
     """
@@ -48,6 +54,7 @@ class MemoryAgent:
         self._scope = Scope(user_id, thread_id)
         self._config = cfg
         self._memory: Memory | None = None
+        self._opened = cfg
         self._opening = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -58,27 +65,85 @@ class MemoryAgent:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the memory."""
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the memory, once no other agent uses it: updates are drained first. A later call opens it again."""
+        """Close the memory once no other agent uses it, after its pending updates. A later call opens it again."""
         async with self._opening:
             memory, self._memory = self._memory, None
-            if memory is not None:
-                await _memories.release(memory)
+            if memory is not None and self._opened is not None:
+                await _memories.release(self._opened)
+
+    async def chat(self, message: str, *, turn_id: str | None = None) -> dict[str, Any]:
+        """Answer a message as a turn of the thread, and learn from it; return the turn as the service shows it.
+
+        It calls the chat model once, without tools, and waits for the update as `update_facts_and_embeddings` does. A
+        repeated `turn_id` returns the stored turn.
+
+        Raises:
+            InvalidRequest: the text or the `turn_id` cannot be stored.
+            TurnConflict: the `turn_id` belongs to another thread or message.
+            ModelUnavailable: there is no answer; the turn is repeatable with its `turn_id`.
+        """
+        memory = await self._open()
+        async with self._queue(memory):
+            turn = await answer(memory, self._message(memory, turn_id or str(uuid4()), message))
+        return (await memory.learned(turn)).as_json()
+
+    async def store_message(
+        self,
+        role: Literal["user", "assistant"],
+        content: str,
+        *,
+        turn_id: str | None = None,
+        name: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Store one message of the thread, and return it as it was stored.
+
+        A message of role "user" begins a turn (`turn_id` names it). One of role "assistant" answers the thread's last
+        message, which completes the turn: from then on search finds it, and it is learned from in the background.
+
+        Raises:
+            InvalidRequest: the text cannot be stored, or an assistant's message has nothing to answer.
+            TurnConflict: the `turn_id` belongs to another thread or message.
+        """
+        if role not in ("user", "assistant"):
+            raise InvalidRequest(problems=[Problem("role", 'must be "user" or "assistant"')])
+        check_text(content, field="content")
+        memory = await self._open()
+        async with self._queue(memory):
+            if role == "user":
+                message = self._message(memory, turn_id or str(uuid4()), content)
+                return (await memory.accept(replace(message, name=name, metadata=dict(metadata or {})))).as_json()
+            return (await complete(memory, self._scope, content, name=name)).as_json()
+
+    async def stats(self, *, scope: Literal["thread", "user"] = "user") -> dict[str, int]:
+        """Count what the user, or this thread, has: `turns`, `messages`, `facts`, `points` and so on."""
+        memory = await self._open()
+        wanted = self._scope if scope == "thread" else Scope(self._scope.user_id)
+        return await figures(memory.store, memory.index, wanted)
+
+    async def clear(self) -> dict[str, int]:
+        """Delete the thread: messages, summary and working memory; the user's facts stay. Return the counts by kind."""
+        memory = await self._open()
+        return dict((await memory.erasing.erase(self._scope, by="library")).counts)
 
     async def fetch_short_term(self) -> list[dict[str, Any]]:
-        """The messages of the thread's last turns (`cfg.window` turns, `cfg.window_tokens` tokens), oldest first."""
+        """Return the messages of the thread's last turns, oldest first.
+
+        They are those of at most `cfg.window` turns within `cfg.window_tokens` tokens.
+        """
         return [message.as_json() for message in await self._window()]
 
     async def fetch_long_term(
         self, query: str, k: int = 5, *, scope: Literal["thread", "user"] = "thread", beyond_window: bool = False
     ) -> list[Document]:
-        """The `k` (0-50) messages that `query` calls for, best first, of the thread or of all of the user's.
+        """Return the `k` (0-50) messages that fit `query` best, best first, of the thread or of all of the user's.
 
-        A document's metadata is the hit: `score`, `similarity` in [-1, 1], `role`, `turn_id`, `created_at`, … With
-        `beyond_window`, messages that `fetch_short_term` shows are left out.
+        A document's metadata are the hit's fields: `score`, `similarity` in [-1, 1], `role`, `turn_id`, `created_at`, …
+        With `beyond_window`, messages that `fetch_short_term` shows are left out.
         """
         memory = await self._open()
         options = RecallOptions(
@@ -90,30 +155,30 @@ class MemoryAgent:
         return [_document(hit) for hit in (await memory.recall.search(self._scope, query, options)).hits]
 
     async def get_user_facts(self) -> dict[str, str]:
-        """The user-fact dict: key to value of what is known."""
+        """Return the user-fact dict: key to value of what is known."""
         memory = await self._open()
         return dict((await memory.recall.facts(self._scope)).facts)
 
     async def formatted_history(self) -> str:
-        """The window as text, one "role: content" a message, oldest first."""
+        """Return the window as text, one "role: content" a message, oldest first."""
         return format_messages(await self._window())
 
     async def update_facts_and_embeddings(
         self, user_message: str, assistant_response: str, turn_id: str | None = None
     ) -> dict[str, Any]:
-        """Store one exchange and learn from it; the turn as `GET /api/turns/{turn_id}` shows it.
+        """Store one exchange and learn from it; return the turn as `GET /api/turns/{turn_id}` shows it.
 
-        Stores no message twice: the same `turn_id` again is the same turn, and without one a pair equal to the thread's
-        newest is. Waits for the update up to `cfg.memory_wait_seconds`; what an outage leaves is gone on with.
+        It stores no message twice: a repeated `turn_id` is the same turn, and without one, a pair equal to the thread's
+        newest is. It waits for the update up to `cfg.memory_wait_seconds`; what an outage interrupts is retried later.
 
         Raises:
-            InvalidRequest: a text or the `turn_id` is none that can be stored.
+            InvalidRequest: a text or the `turn_id` cannot be stored.
             TurnConflict: the `turn_id` belongs to another thread or message.
         """
         check_text(assistant_response, field="assistant_response")
         memory = await self._open()
-        queue = memory.documents.queue.turn(self._scope, wait_seconds=memory.config.thread_wait_seconds)
-        async with queue:
+        async with self._queue(memory):
+            # The thread is held: nobody stores the same pair between this look and the write.
             chosen = turn_id or await self._newest_equal(memory, user_message, assistant_response) or str(uuid4())
             message = await memory.accept(self._message(memory, chosen, user_message))
             record = await memory.recall.thread(self._scope)
@@ -137,9 +202,10 @@ class MemoryAgent:
         limit: int = 50,
         cursor: str | None = None,
     ) -> dict[str, Any]:
-        """The user's and this thread's facts that hold now, or at `as_of` (UTC): `items`, `facts`, `next_cursor`.
+        """Return the user's and this thread's facts that hold now, or at `as_of` (UTC).
 
-        `status` "proposed" lists those that wait for approval. `facts` is the whole dict, on every page.
+        The answer has `items`, `facts` and `next_cursor`. `status` "proposed" lists facts that wait for approval.
+        `facts` is the whole user-fact dict, on every page.
         """
         memory = await self._open()
         shown = FactFilter(memory.clock(), scope, self._scope.thread, tag, as_of, status)
@@ -151,7 +217,7 @@ class MemoryAgent:
         }
 
     async def put_fact(self, key: str, **edit: Unpack[FactEdit]) -> dict[str, Any]:
-        """Write the fact under a key; no model changes it. `scope="thread"` means this thread.
+        """Write the fact under a key; no model may change it. `scope="thread"` means this thread.
 
         Raises:
             InvalidRequest: names each field that is missing or wrong.
@@ -160,38 +226,38 @@ class MemoryAgent:
         return (await memory.facts.put(self._scope.user_id, key, self._here(edit))).as_json()
 
     async def patch_fact(self, fact_id: str, **edit: Unpack[FactEdit]) -> dict[str, Any]:
-        """Change some fields of a fact; its history keeps what it said.
+        """Change some fields of a fact; its history keeps the earlier version.
 
         Raises:
             InvalidRequest: names each field that is wrong.
             NotFound: there is no such fact of this user.
-            FactConflict: it has ended, or another fact lives under its key.
+            FactConflict: it has ended, or another fact is stored under its key.
         """
         memory = await self._open()
         return (await memory.facts.patch(self._scope.user_id, fact_id, self._here(edit))).as_json()
 
     async def forget_fact(self, fact_id: str) -> None:
-        """Remove a fact's text everywhere but from the messages; a tombstone stays. Raises NotFound."""
+        """Remove a fact's text everywhere but from the messages; a tombstone stays. Raise NotFound if there is none."""
         memory = await self._open()
         await memory.facts.forget(self._scope.user_id, fact_id)
 
     async def fact_history(self, fact_id: str) -> list[dict[str, Any]]:
-        """All versions of what the fact says, oldest first, each with what `ended` it. Raises NotFound."""
+        """Return all versions of the fact, oldest first, each with what `ended` it. Raise NotFound if there is none."""
         memory = await self._open()
         return await memory.facts.history(self._scope.user_id, fact_id)
 
     async def approve_fact(self, fact_id: str) -> dict[str, Any]:
-        """Let a proposed fact hold. Raises NotFound, and FactConflict where it is not proposed."""
+        """Make a proposed fact active. Raise NotFound, and FactConflict where it is not proposed."""
         memory = await self._open()
         return (await memory.facts.approve(self._scope.user_id, fact_id)).as_json()
 
     async def reject_fact(self, fact_id: str) -> dict[str, Any]:
-        """Refuse a proposed fact. Raises NotFound, and FactConflict where it is not proposed."""
+        """Reject a proposed fact. Raise NotFound, and FactConflict where it is not proposed."""
         memory = await self._open()
         return (await memory.facts.reject(self._scope.user_id, fact_id)).as_json()
 
     async def undo(self, turn_id: str, *, force: bool = False) -> dict[str, Any]:
-        """Take back all that a turn taught: what was `undone`, and with `force` what was `left` as it is.
+        """Take back all that a turn taught; return what was `undone`, and with `force` what was `left` as it is.
 
         Raises:
             NotFound: there is no such turn of this user.
@@ -202,7 +268,7 @@ class MemoryAgent:
         return await memory.turns.undo(self._scope.user_id, turn_id, force=force)
 
     async def learn(self, turn_id: str, *, model: str | None = None, dry_run: bool = False) -> dict[str, Any]:
-        """Learn from a turn again, by `model` if named; with `dry_run` only say what would change.
+        """Learn from a turn again, by `model` if named; with `dry_run` only return what would change.
 
         Raises:
             NotFound: there is no such turn of this user.
@@ -213,12 +279,12 @@ class MemoryAgent:
         return await act(self._scope.user_id, turn_id, model=model)
 
     async def add_text(self, text: str, *, scope: Literal["thread", "user"] = "user") -> dict[str, Any]:
-        """Learn from the user's own words at once, without a turn: `model`, `changes` and `refused`.
+        """Learn from the user's own words at once, without a turn; return `model`, `changes` and `refused`.
 
-        With `scope="thread"` also what is this thread's alone.
+        With `scope="thread"`, facts may also be learned for this thread alone.
 
         Raises:
-            InvalidRequest: the text has not 1-32,000 characters, or no store can hold it.
+            InvalidRequest: the text has not 1 to `max_message_characters` characters, or no store can hold it.
             UpdatePending: the user's turns are still being learned from.
             UnreadableAnswer: nothing was learned.
         """
@@ -230,7 +296,7 @@ class MemoryAgent:
         async with self._opening:
             if self._memory is None:
                 config = self._config or await asyncio.to_thread(lambda: load_settings().memory())
-                self._memory = await _memories.acquire(config)
+                self._memory, self._opened = await _memories.acquire(config), config
             return self._memory
 
     async def _window(self) -> list[Message]:
@@ -239,13 +305,17 @@ class MemoryAgent:
         return [message for exchange in exchanges for message in exchange.messages]
 
     async def _newest_equal(self, memory: Memory, user_message: str, assistant_response: str) -> str | None:
-        for exchange in await memory.documents.conversations.recent(self._scope, limit=1):
+        for exchange in await memory.store.conversations.recent(self._scope, limit=1):
             if (exchange.user.content, exchange.assistant.content) == (user_message, assistant_response):
                 return exchange.user.turn_id
         return None
 
+    def _queue(self, memory: Memory) -> AbstractAsyncContextManager[None]:
+        """Hold the thread for one turn, once the turns before it have ended."""
+        return memory.store.queue.turn(self._scope, wait_seconds=memory.config.thread_wait_seconds)
+
     def _here(self, edit: FactEdit) -> FactEdit:
-        """The edit, with this thread where it names none."""
+        """Return the edit, with this thread's id where its scope is "thread" and it names none."""
         is_here = edit.get("scope") == "thread" and edit.get("thread_id") is None
         return {**edit, "thread_id": self._scope.thread} if is_here else edit
 

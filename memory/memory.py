@@ -1,4 +1,4 @@
-"""The memory as its users see it: the verbs of a turn, over whatever backends were opened."""
+"""The memory as the service and the library see it: the verbs of a turn, over whatever backends were opened."""
 
 import asyncio
 import logging
@@ -7,35 +7,37 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory.bounds import Bounds
-from memory.chat_model import ChatModel
-from memory.decision import Proposal
-from memory.document_book import DocumentBook
-from memory.documents import Documents
-from memory.embedder import Embedder
-from memory.erasing import Erasing
-from memory.errors import RecollectError, TurnConflict, UserErased
-from memory.fact_book import FactBook
-from memory.fences import Fence, Fences, Writing
-from memory.key_ring import KeyRing
-from memory.mem_config import MemoryConfig
-from memory.observing import Observer
-from memory.owed_points import OwedPoints
-from memory.recall import Recall
-from memory.regenerating import Regenerating, last_turn, reopen
-from memory.scope import Scope, check_id
-from memory.summaries import summary_is_owed
-from memory.text import check_message
-from memory.text_learning import TextLearning
-from memory.thread_book import ThreadBook
-from memory.thread_record import ThreadRecord
-from memory.times import Clock
-from memory.trivial import is_trivial
-from memory.turn import Message, Turn
-from memory.turn_book import TurnBook
-from memory.update import Update, owed
-from memory.updater import Updater
-from memory.vector_index import VectorIndex
+from recollect.memory.background.bulk import Bulk
+from recollect.memory.documents.document_service import DocumentService
+from recollect.memory.erasure.erasing import Erasing
+from recollect.memory.erasure.fences import Fence, Fences, Writing
+from recollect.memory.facts.fact_service import FactService
+from recollect.memory.index.index_outbox import IndexOutbox
+from recollect.memory.language.trivial import is_trivial
+from recollect.memory.learning.text_learning import TextLearning
+from recollect.memory.learning.turns.regenerating import Regenerating, last_turn, reopen
+from recollect.memory.learning.turns.turn_service import TurnService
+from recollect.memory.ports.chat_model import ChatModel
+from recollect.memory.ports.embedder import Embedder
+from recollect.memory.ports.key_ring import KeyRing
+from recollect.memory.ports.observing import Observer
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.vector_index import VectorIndex
+from recollect.memory.recall.recall import Recall
+from recollect.memory.threads.recorded_hits import RecordedHits, bounded
+from recollect.memory.threads.summary_step import summary_is_owed
+from recollect.memory.threads.thread_service import ThreadService
+from recollect.memory.updates.retention import Retention
+from recollect.memory.updates.updater import Updater
+from recollect.memory.values.decision import Proposal
+from recollect.memory.values.errors import RecollectError, StoreUnavailable, TurnConflict, UserErased
+from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.scope import Scope, check_id
+from recollect.memory.values.text import check_message
+from recollect.memory.values.thread_record import ThreadRecord
+from recollect.memory.values.times import Clock
+from recollect.memory.values.turn import Message, Turn
+from recollect.memory.values.update import Update, owed
 
 logger = logging.getLogger(__name__)
 
@@ -44,23 +46,24 @@ PING_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class Memory:
-    """An open memory. Made and closed by `memory.opening.open_memory`; holds no state of its own."""
+    """An open memory. `memory.opening.open_memory` opens and closes it; it holds no state of its own."""
 
     config: MemoryConfig
-    documents: Documents
+    store: Store
     index: VectorIndex
     embedder: Embedder
     chat: ChatModel
     extraction_model: str
     recall: Recall
     updater: Updater
-    facts: FactBook
-    turns: TurnBook
-    threads: ThreadBook
-    library: DocumentBook
+    facts: FactService
+    turns: TurnService
+    threads: ThreadService
+    documents: DocumentService
     texts: TextLearning
-    points: OwedPoints
-    bounds: Bounds
+    points: IndexOutbox
+    bounds: Retention
+    bulk: Bulk
     keys: KeyRing
     fences: Fences
     erasing: Erasing
@@ -68,23 +71,33 @@ class Memory:
     observer: Observer
 
     async def accept(self, message: Message, *, fence: Fence | None = None) -> Message:
-        """Store the user's message: the turn is accepted. A repeat returns what is stored.
+        """Store the user's message, which accepts the turn. A repeated call returns the stored message.
 
-        `fence` is what the turn opened before it read anything.
+        `fence` is the one that the turn observed before it read anything; without one, it is observed now.
 
         Raises:
-            UserErased: the user, or the thread, is being erased, or was since the fence was opened.
-            InvalidRequest: the turn_id or the text is none that can be stored.
+            UserErased: the user, or the thread, is being erased, or was erased since the fence was observed.
+            InvalidRequest: the turn_id or the text cannot be stored.
             TurnConflict: the turn_id already belongs to another thread or message of this user.
             StoreUnavailable: nothing is stored.
         """
         check_id("turn_id", message.turn_id)
-        check_message(message.content)
+        self.check_message(message.content)
         async with self._writing(message, fence) as writing:
-            writing.take_back(lambda: self._remove(message))
-            stored = await self.documents.conversations.accept(message)
+            # Before the write: cancelled in its midst, it may have been done, and has to be taken back too.
+            writing.on_erased(lambda: self._remove(message))
+            stored = await self.store.conversations.accept(message)
         check_same_turn(stored, thread_id=message.thread_id, content=message.content)
+        _say("turn accepted", "turn_accepted", stored, position=stored.position, characters=len(stored.content))
         return stored
+
+    def check_message(self, text: str, *, field: str = "message") -> None:
+        """Check that `text` can be a user's message, of at most MAX_MESSAGE_CHARACTERS.
+
+        Raises:
+            InvalidRequest: it cannot; the error names `field`.
+        """
+        check_message(text, most=self.config.max_message_characters, field=field)
 
     def owed(
         self,
@@ -94,9 +107,9 @@ class Memory:
         record: ThreadRecord | None,
         window_from: int,
     ) -> Update:
-        """The update that a turn owes: what it teaches, its points, and its thread's summary where that is due.
+        """Return the update that a turn owes: its facts, its points, and its thread's summary where that is due.
 
-        `window_from` is the position of the oldest message that the window showed, `record` the thread's.
+        `record` is the thread's; `window_from` is the position of the oldest message that the window showed.
         """
         summary = summary_is_owed(record, window_from=window_from, position=message.position, config=self.config)
         return owed(proposals=proposals, trivial=is_trivial(message.content), summary=summary)
@@ -111,29 +124,30 @@ class Memory:
         name: str | None = None,
         fence: Fence | None = None,
     ) -> Turn:
-        """Store the reply with what the turn still owes: the turn is committed, and its update begins.
+        """Store the reply with the update that the turn owes: the turn is committed, and its update begins.
 
-        A turn that has a reply already keeps it; the turn as stored is returned.
+        A turn that has a reply already keeps it. Return the turn as stored.
 
         Raises:
             UserErased: the user's message is gone: the user, or the thread, was erased while the turn was running.
             StoreUnavailable: nothing is stored; the turn is repeatable.
         """
-        answer = self._answer(message, reply, name)
-        turn = Turn(message, answer, result, update)
+        answer, kept = self._answer(message, reply, name), bounded(result)
         async with self._writing(message, fence) as writing:
-            is_new = await self.documents.conversations.commit(answer, result=result, update=update)
-            if is_new:
-                writing.take_back(lambda: self._remove(message))
+            is_new = await self.store.conversations.commit(answer, result=kept, update=update)
+            if is_new:  # Another request's reply is that request's to take back.
+                writing.on_erased(lambda: self._remove(message))
         if not is_new:
-            stored = await self.turn(user_id=message.user_id, turn_id=message.turn_id)
+            stored = await self.find_turn(user_id=message.user_id, turn_id=message.turn_id)
             if stored is None or stored.reply is None:
                 raise UserErased
             return stored
+        _say("turn committed", "turn_committed", message, status=update.status, characters=len(reply))
+        await self._settle_hits(Turn(message, answer, kept, update))
         self.bounds.touch(message.user_id)
         if update.status == "pending":
             self.updater.notify(message.user_id)
-        return turn
+        return Turn(message, answer, result, update)
 
     async def commit_anew(
         self,
@@ -144,29 +158,30 @@ class Memory:
         update: Update,
         fence: Fence | None = None,
     ) -> Turn:
-        """Store a new reply in the place of the finished turn's old one; see `regenerating`.
+        """Replace the reply of a finished turn by a new one; see `regenerating`.
 
         Raises:
             UserErased: the turn is gone.
-            UpdatePending: somebody still works on the old reply's update; that reply stays.
+            UpdatePending: the old reply's update is still worked on; that reply stays.
             StoreUnavailable: the old reply stays.
         """
         answer = self._answer(message, reply, None)
-        regenerating = Regenerating(self.documents, self.index, self.clock, self.config.memory_wait_seconds)
+        regenerating = Regenerating(self.store, self.index, self.clock, self.config.memory_wait_seconds)
         async with self._writing(message, fence):
-            if await reopen(self.documents, message):
+            if await reopen(self.store, message):
                 self.points.notify(message.user_id)
-            turn = await regenerating.store(answer, result=result, owed=update)
+            turn = await regenerating.replace(answer, result=bounded(result), owed=update)
+        await self._settle_hits(turn)
         self.bounds.touch(message.user_id)
         self.updater.notify(message.user_id)
-        return turn
+        return replace(turn, result=result)
 
     async def last_turn(self, scope: Scope, turn_id: str) -> Turn:
-        """The thread's last turn, which alone can be answered anew; see `regenerating.last_turn`."""
-        return await last_turn(self.documents, scope, turn_id)
+        """Return the thread's last turn, the only one that can be regenerated; see `regenerating.last_turn`."""
+        return await last_turn(self.store, scope, turn_id)
 
     async def learned(self, turn: Turn) -> Turn:
-        """The turn once its update has ended and the index follows, or as it is after `memory_wait_seconds`."""
+        """Wait at most `memory_wait_seconds` until the turn's update has ended and the index follows; return it."""
         update = await self.updater.wait_ended(
             user_id=turn.message.user_id, turn_id=turn.message.turn_id, seconds=self.config.memory_wait_seconds
         )
@@ -174,23 +189,33 @@ class Memory:
             await self.points.settled(turn.message.user_id)
         return replace(turn, update=update or turn.update)
 
-    async def turn(self, *, user_id: str, turn_id: str) -> Turn | None:
-        """The turn as it is stored, or None."""
-        return await self.documents.conversations.turn(user_id=user_id, turn_id=turn_id)
+    async def find_turn(self, *, user_id: str, turn_id: str) -> Turn | None:
+        """Return the turn as it is stored, or None."""
+        return await self.store.conversations.turn(user_id=user_id, turn_id=turn_id)
 
     async def messages(self, scope: Scope, *, limit: int, after: int = 0) -> list[Message]:
-        """The thread's messages with position > `after`, oldest first."""
-        return await self.documents.conversations.messages(scope, limit=limit, after=after)
+        """Return the thread's messages with position > `after`, oldest first."""
+        return await self.store.conversations.messages(scope, limit=limit, after=after)
 
     @asynccontextmanager
     async def _writing(self, message: Message, fence: Fence | None) -> AsyncGenerator[Writing]:
-        """Write a part of the turn behind the fence that it opened, or a new one."""
-        opened = fence or await self.fences.open(message.scope)
+        """Write a part of the turn behind `fence`, or behind a new one where it is None."""
+        opened = fence or await self.fences.observe(message.scope)
         async with opened.writing() as writing:
             yield writing
 
+    async def _settle_hits(self, turn: Turn) -> None:
+        """Blank the texts in the turn's hits that were deleted since it recalled them.
+
+        The turn is stored by now: a failure is logged, and costs no reply.
+        """
+        try:
+            await RecordedHits(self.store).settle(turn)
+        except StoreUnavailable:
+            logger.warning("recalled texts were not checked", extra={"action": "hits_not_checked"})
+
     async def _remove(self, message: Message) -> None:
-        await self.documents.conversations.remove(user_id=message.user_id, turn_ids=[message.turn_id])
+        await self.store.conversations.remove(user_id=message.user_id, turn_ids=[message.turn_id])
 
     def _answer(self, message: Message, reply: str, name: str | None) -> Message:
         return replace(
@@ -204,9 +229,9 @@ class Memory:
         )
 
     async def down(self) -> list[str]:
-        """Which of "documents", "index", "chat" and "embedder" do not answer now."""
+        """Return those of "documents" (the store), "index", "chat" and "embedder" that do not answer now."""
         pings: dict[str, Awaitable[None]] = {
-            "documents": self.documents.ping(),
+            "documents": self.store.ping(),
             "index": self.index.ping(),
             "chat": self.chat.ping(),
             "embedder": self.embedder.ping(),
@@ -224,11 +249,17 @@ async def _answers(name: str, ping: Awaitable[None]) -> bool:
     return True
 
 
+def _say(text: str, action: str, message: Message, **counts: int | str) -> None:
+    """Log what was done with a turn: ids and counts, no text."""
+    ids = {"user_id": message.user_id, "thread_id": message.thread_id, "turn_id": message.turn_id}
+    logger.debug(text, extra={"action": action, **ids, **counts})
+
+
 def check_same_turn(message: Message, *, thread_id: str, content: str) -> None:
-    """A turn_id belongs to one thread and one message.
+    """Check that a stored message has this thread and content, because a turn_id belongs to one message.
 
     Raises:
-        TurnConflict: it belongs to another.
+        TurnConflict: it has another.
     """
     if message.thread_id != thread_id or message.content != content:
         raise TurnConflict(turn_id=message.turn_id)

@@ -1,22 +1,23 @@
-"""A memory agent that logs its calls and stores nothing: for code that is tried without a memory."""
+"""A memory agent that logs its calls and stores nothing: for trying code without a memory."""
 
 import logging
 import warnings
+from collections.abc import Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack
 
 from langchain_core.documents import Document
 
-from memory.decision import FactScope
-from memory.fact import FactStatus
-from memory.fact_edit import FactEdit
+from recollect.memory.facts.fact_edit import FactEdit
+from recollect.memory.values.decision import FactScope
+from recollect.memory.values.fact import FactStatus
 
 logger = logging.getLogger(__name__)
 
 
 class MockMemoryAgent:
-    """The calls of a `MemoryAgent`; each is logged by its name alone, and answers as an empty memory would."""
+    """The methods of a `MemoryAgent`. Each logs its name alone, and answers as an empty memory would."""
 
     async def __aenter__(self) -> Self:
         """Open nothing."""
@@ -30,32 +31,60 @@ class MockMemoryAgent:
     async def aclose(self) -> None:
         """Close nothing."""
 
+    async def chat(self, message: str, *, turn_id: str | None = None) -> dict[str, Any]:
+        """Return no turn."""
+        self._log("chat")
+        return {}
+
+    async def store_message(
+        self,
+        role: Literal["user", "assistant"],
+        content: str,
+        *,
+        turn_id: str | None = None,
+        name: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Store nothing."""
+        self._log("store_message")
+        return {}
+
+    async def stats(self, *, scope: Literal["thread", "user"] = "user") -> dict[str, int]:
+        """Return no counts."""
+        self._log("stats")
+        return {}
+
+    async def clear(self) -> dict[str, int]:
+        """Delete nothing."""
+        self._log("clear")
+        return {}
+
     async def fetch_short_term(self) -> list[dict[str, Any]]:
-        """No messages."""
+        """Return no messages."""
         self._log("fetch_short_term")
         return []
 
     async def fetch_long_term(
         self, query: str, k: int = 5, *, scope: Literal["thread", "user"] = "thread", beyond_window: bool = False
     ) -> list[Document]:
-        """No documents."""
+        """Return no documents."""
         self._log("fetch_long_term")
         return []
 
     async def get_user_facts(self) -> dict[str, str]:
-        """No facts."""
+        """Return no facts."""
         self._log("get_user_facts")
         return {}
 
     async def formatted_history(self) -> str:
-        """No text."""
+        """Return an empty text."""
         self._log("formatted_history")
         return ""
 
     async def update_facts_and_embeddings(
         self, user_message: str, assistant_response: str, turn_id: str | None = None
     ) -> dict[str, Any]:
-        """Nothing is stored, nothing learned."""
+        """Store and learn nothing."""
         self._log("update_facts_and_embeddings")
         return {}
 
@@ -74,51 +103,51 @@ class MockMemoryAgent:
         limit: int = 50,
         cursor: str | None = None,
     ) -> dict[str, Any]:
-        """No facts."""
+        """Return an empty page."""
         self._log("list_facts")
         return {"items": [], "facts": {}, "next_cursor": None}
 
     async def put_fact(self, key: str, **edit: Unpack[FactEdit]) -> dict[str, Any]:
-        """Nothing is stored."""
+        """Store nothing."""
         self._log("put_fact")
         return {}
 
     async def patch_fact(self, fact_id: str, **edit: Unpack[FactEdit]) -> dict[str, Any]:
-        """Nothing is changed."""
+        """Change nothing."""
         self._log("patch_fact")
         return {}
 
     async def forget_fact(self, fact_id: str) -> None:
-        """There is nothing to forget."""
+        """Forget nothing."""
         self._log("forget_fact")
 
     async def fact_history(self, fact_id: str) -> list[dict[str, Any]]:
-        """No versions."""
+        """Return no versions."""
         self._log("fact_history")
         return []
 
     async def approve_fact(self, fact_id: str) -> dict[str, Any]:
-        """There is nothing to approve."""
+        """Approve nothing."""
         self._log("approve_fact")
         return {}
 
     async def reject_fact(self, fact_id: str) -> dict[str, Any]:
-        """There is nothing to reject."""
+        """Reject nothing."""
         self._log("reject_fact")
         return {}
 
     async def undo(self, turn_id: str, *, force: bool = False) -> dict[str, Any]:
-        """There is nothing to undo."""
+        """Undo nothing."""
         self._log("undo")
         return {"turn_id": turn_id, "undone": [], "left": []}
 
     async def learn(self, turn_id: str, *, model: str | None = None, dry_run: bool = False) -> dict[str, Any]:
-        """Nothing is learned."""
+        """Learn nothing."""
         self._log("learn")
         return {}
 
     async def add_text(self, text: str, *, scope: Literal["thread", "user"] = "user") -> dict[str, Any]:
-        """Nothing is learned."""
+        """Learn nothing."""
         self._log("add_text")
         return {}
 

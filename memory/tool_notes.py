@@ -1,21 +1,21 @@
-"""What a client's model writes down for its user: a free-text fact with source `tool`.
+"""Notes that a client's model writes for its user: free-text facts with source `tool`.
 
-It is no person's word: later learning may change it, and REVIEW holds it back as it holds back what is learned.
+No person wrote them: later learning may change them, and REVIEW holds them back like learned facts.
 """
 
 from dataclasses import replace
 from uuid import uuid4
 
-from memory.fact import Fact, fold
-from memory.fact_edit import written
-from memory.memory import Memory
-from memory.plan import Review
-from memory.recall import MOST_FACTS
-from memory.scope import Scope
+from recollect.memory.facts.fact_edit import written
+from recollect.memory.facts.fact_service import Noted
+from recollect.memory.facts.known_statement import confirm, known_statement
+from recollect.memory.learning.plan import Review
+from recollect.memory.memory import Memory
+from recollect.memory.values.scope import Scope
 
 
-async def note(memory: Memory, user_id: str, statement: str, tags: tuple[str, ...] = ()) -> Fact:
-    """The new fact, `proposed` where it has to wait for a person; the known one where the user has such a note already.
+async def note(memory: Memory, user_id: str, statement: str, tags: tuple[str, ...] = ()) -> Noted:
+    """Store a new fact, `proposed` where it has to wait for a person; or confirm the known fact that says the same.
 
     `statement` has 1-2,000 characters; there are at most 10 `tags` of 1-64 characters.
 
@@ -25,11 +25,13 @@ async def note(memory: Memory, user_id: str, statement: str, tags: tuple[str, ..
         StoreUnavailable: nothing is stored.
     """
     async with memory.fences.writing(user_id) as writing:
-        known = await _known(memory, user_id, statement)
+        facts = memory.store.facts
+        known = await known_statement(facts, Scope(user_id), statement, clock=memory.clock, with_proposed=True)
         if known is not None:
-            return known
+            return Noted(await confirm(facts, known, clock=memory.clock), known=True)
         now, config = memory.clock(), memory.config
-        waits = Review(config.review, config.sensitive_tags).holds_back(tags)
+        # The service does not see what else the client's model has read: only REVIEW_TOOLS=all holds every note back.
+        waits = Review.of(config).holds_back(tags) or config.review_tools == "all"
         fact = replace(
             written(user_id, None, {"statement": statement, "tags": tags}, now=now),
             id=str(uuid4()),
@@ -37,18 +39,8 @@ async def note(memory: Memory, user_id: str, statement: str, tags: tuple[str, ..
             status="proposed" if waits else "active",
             proposes="add" if waits else None,
         )
-        facts = memory.documents.facts
-        writing.take_back(lambda: facts.remove(user_id=user_id, fact_ids=[fact.id]))
+        writing.on_erased(lambda: facts.remove(user_id=user_id, fact_ids=[fact.id]))
         await facts.insert(fact)
     memory.bounds.touch(user_id)
     await memory.points.sync_soon(user_id)
-    return fact
-
-
-async def _known(memory: Memory, user_id: str, statement: str) -> Fact | None:
-    """The note that says the same, but for case, white space and punctuation: models like to repeat themselves."""
-    facts, scope, said = memory.documents.facts, Scope(user_id), fold(statement)
-    living = await facts.living(scope, at=memory.clock(), limit=MOST_FACTS)
-    waiting = await facts.proposed(scope, limit=MOST_FACTS)
-    notes = (fact for fact in [*living, *waiting] if fact.key is None and fact.proposes in (None, "add"))
-    return next((fact for fact in notes if fold(fact.statement) == said), None)
+    return Noted(fact, known=False)

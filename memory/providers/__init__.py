@@ -1,1 +1,1 @@
-"""Implementations of the model ports. Each file imports its own library; `catalog` imports only the chosen ones."""
+"""Implements the model ports. Each file imports its own library; `catalog` imports only the chosen ones."""

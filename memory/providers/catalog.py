@@ -12,11 +12,12 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from functools import partial
 
-from memory.chat_model import ChatModel
-from memory.embedder import Embedder
-from memory.errors import ConfigurationError
-from memory.mem_config import MemoryConfig
-from memory.providers.endpoint import (
+from recollect.memory.background.bulk import Bulk
+from recollect.memory.ports.chat_model import ChatModel
+from recollect.memory.ports.embedder import Embedder
+from recollect.memory.ports.reranker import Reranker
+from recollect.memory.providers.bounded_chat import BoundedChat
+from recollect.memory.providers.endpoint import (
     FASTEMBED,
     KNOWN_DIMENSIONS,
     LEXICAL,
@@ -27,12 +28,13 @@ from memory.providers.endpoint import (
     extraction_model_names,
     reranker_name,
 )
-from memory.reranker import Reranker
+from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.mem_config import MemoryConfig
 
 
 @asynccontextmanager
 async def open_chat_model(config: MemoryConfig) -> AsyncGenerator[ChatModel]:
-    """The model that answers: CHAT_MODEL at the configured provider, else the built-in offline one.
+    """Open the model that answers: CHAT_MODEL at the configured provider, else the built-in offline one.
 
     Raises:
         ConfigurationError: a setting or a package is missing; the message names it.
@@ -55,13 +57,13 @@ class ExtractionChats:
 
     @property
     def first(self) -> ChatModel:
-        """The preferred one."""
+        """Return the preferred model."""
         return self.models[0]
 
 
 @asynccontextmanager
 async def open_extraction_chats(config: MemoryConfig) -> AsyncGenerator[ExtractionChats]:
-    """All models that EXTRACTION_MODEL lists, else the one of `open_chat_model`.
+    """Open all models that EXTRACTION_MODEL lists, else the one of `open_chat_model`.
 
     Raises:
         ConfigurationError: a setting or a package is missing; the message names it.
@@ -82,7 +84,7 @@ def _open_named(config: MemoryConfig, name: str) -> AbstractAsyncContextManager[
 async def _open(config: MemoryConfig, *, model: str, model_setting: str) -> AsyncGenerator[ChatModel]:
     source = endpoint(config)
     if source is None:
-        from memory.providers.offline import OfflineChat
+        from recollect.memory.providers.offline import OfflineChat
 
         yield OfflineChat()
         return
@@ -90,49 +92,58 @@ async def _open(config: MemoryConfig, *, model: str, model_setting: str) -> Asyn
     async with opener(
         source, model=model, model_setting=model_setting, timeout_seconds=config.chat_timeout_seconds
     ) as chat:
-        yield chat
+        yield BoundedChat(chat, config.max_reply_characters)
 
 
 def _chat_opener(*, native: bool) -> Callable[..., AbstractAsyncContextManager[ChatModel]]:
-    """The provider's own kind of client. Its libraries are read from disk: not on the event loop."""
+    """Import the opener of the provider's kind of client. It reads libraries from disk: not on the event loop."""
     if native:
-        from memory.providers.native_chat import open_native_chat
+        from recollect.memory.providers.native_chat import open_native_chat
 
         return open_native_chat
-    from memory.providers.openai_chat import open_openai_chat
+    from recollect.memory.providers.openai.chat import open_openai_chat
 
     return open_openai_chat
 
 
 @asynccontextmanager
-async def open_embedder(config: MemoryConfig) -> AsyncGenerator[Embedder]:
-    """The embedder: EMBEDDING_MODEL; unset, OpenAI's own with OpenAI itself and the lexical one with all others.
+async def open_embedder(config: MemoryConfig, bulk: Bulk | None = None) -> AsyncGenerator[Embedder]:
+    """Open EMBEDDING_MODEL; if unset, OpenAI's default with OpenAI itself, and the lexical embedder with all others.
+
+    The lexical embedder works on long texts in `bulk`, else in threads of its own.
 
     Raises:
         ConfigurationError: a setting, a file or a package is missing, or EMBEDDING_DIMENSIONS contradicts the model.
     """
+    if config.given_embeddings is not None:
+        from recollect.memory.providers.given_embeddings import GivenEmbedder
+
+        yield GivenEmbedder(config.given_embeddings)
+        return
     source = endpoint(config)
     name = embedding_model_name(config, source)
     known, stated = KNOWN_DIMENSIONS.get(name), config.embedding_dimensions
     if known and stated and (stated > known or (stated != known and not name.startswith("text-embedding-3"))):
         raise _contradiction(stated, known)
-    opener = await asyncio.to_thread(_embedder_opener, config, name, source)
+    opener = await asyncio.to_thread(_embedder_opener, config, name, source, bulk)
     async with opener as embedder:
         if name == LEXICAL or name.startswith(FASTEMBED):
             await _agree(embedder, config)
         yield embedder
 
 
-def _embedder_opener(config: MemoryConfig, name: str, source: Endpoint | None) -> AbstractAsyncContextManager[Embedder]:
+def _embedder_opener(
+    config: MemoryConfig, name: str, source: Endpoint | None, bulk: Bulk | None
+) -> AbstractAsyncContextManager[Embedder]:
     if name.startswith(FASTEMBED):
-        from memory.providers.fastembed_embeddings import open_local_embedder
+        from recollect.memory.providers.local.fastembed_embeddings import open_local_embedder
 
         return open_local_embedder(name.removeprefix(FASTEMBED), path=config.embedding_model_path)
     if name == LEXICAL or source is None:
-        from memory.providers.lexical import LexicalEmbedder
+        from recollect.memory.providers.lexical import LexicalEmbedder
 
-        return nullcontext(LexicalEmbedder())
-    from memory.providers.openai_embeddings import open_openai_embedder
+        return nullcontext(LexicalEmbedder(bulk))
+    from recollect.memory.providers.openai.embeddings import open_openai_embedder
 
     return open_openai_embedder(
         source,
@@ -144,7 +155,7 @@ def _embedder_opener(config: MemoryConfig, name: str, source: Endpoint | None) -
 
 @asynccontextmanager
 async def open_reranker(config: MemoryConfig) -> AsyncGenerator[Reranker | None]:
-    """The reranker that RERANKER or RERANKER_PATH asks for; None where neither is set.
+    """Open the reranker of RERANKER or RERANKER_PATH; yield None where neither is set.
 
     Raises:
         ConfigurationError: a setting, a file or a package is missing, or the model hub cannot be reached.
@@ -159,7 +170,7 @@ async def open_reranker(config: MemoryConfig) -> AsyncGenerator[Reranker | None]
 
 
 def _reranker_opener(config: MemoryConfig, name: str) -> AbstractAsyncContextManager[Reranker]:
-    from memory.providers.fastembed_reranker import open_local_reranker
+    from recollect.memory.providers.local.fastembed_reranker import open_local_reranker
 
     return open_local_reranker(name, path=config.reranker_path)
 

@@ -1,4 +1,4 @@
-"""Messages in OpenAI's form to LangChain's, and LangChain's answer to a ChatReply."""
+"""Converts messages from OpenAI's form to LangChain's, and LangChain's answer to a ChatReply."""
 
 import itertools
 import json
@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import tool_call
 
-from memory.chat_model import ChatMessage, ChatReply, FinishReason, ToolCall, Usage
+from recollect.memory.ports.chat_model import ChatMessage, ChatReply, FinishReason, ToolCall, Usage
 
 RAW_ARGUMENTS = "raw_arguments"
 """Where a message keeps the arguments of its tool calls as they came."""
@@ -24,10 +24,10 @@ _FINISHES: Mapping[str, FinishReason] = {
 
 
 def to_langchain(messages: Sequence[ChatMessage], *, one_system: bool = False) -> list[BaseMessage]:
-    """The same messages for LangChain.
+    """Return `messages` in LangChain's form.
 
-    With `one_system` all system messages become one, which comes first, in their order: Anthropic and Gemini take no
-    other form.
+    With `one_system` all system messages are joined, in their order, to one that comes first: Anthropic and Gemini take
+    no other form.
     """
     converted = [_convert(message) for message in messages]
     if not one_system:
@@ -57,7 +57,7 @@ def _call(call: Mapping[str, Any]) -> Any:
 
 
 def parsed_args(arguments: object) -> Mapping[str, Any]:
-    """A call's arguments as a dict; {} where they are none."""
+    """Return a tool call's arguments as a dict; {} where they are no JSON object."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments, strict=False)
@@ -67,7 +67,7 @@ def parsed_args(arguments: object) -> Mapping[str, Any]:
 
 
 def to_reply(message: AIMessage, *, asked: str) -> ChatReply:
-    """What the message says. `asked` is the model's name where the provider gives none."""
+    """Return the reply of `message`. `asked` is the model's name where the provider gives none."""
     calls = [*message.tool_calls, *message.invalid_tool_calls]
     raw = cast("Sequence[str]", message.additional_kwargs.get(RAW_ARGUMENTS) or ())
     return ChatReply(
@@ -90,24 +90,24 @@ def to_reply(message: AIMessage, *, asked: str) -> ChatReply:
 
 
 def model_named(message: AIMessage) -> str | None:
-    """The model's name as the provider gave it."""
+    """Return the model's name as the provider gave it, if it did."""
     metadata = _metadata(message)
     name = metadata.get("model_name") or metadata.get("model")
     return str(name) if name else None
 
 
 def finish_of(message: AIMessage) -> FinishReason | None:
-    """Why the answer ended; None where the provider has not said so (yet)."""
+    """Return why the answer ended; None where the provider has not said so (yet)."""
     metadata = _metadata(message)
     reason = metadata.get("finish_reason") or metadata.get("stop_reason")
     return _FINISHES.get(str(reason).lower(), "stop") if reason else None
 
 
 def _metadata(message: AIMessage) -> Mapping[str, Any]:
-    """What the provider says beside its answer."""
+    """Return the provider's metadata beside its answer."""
     return cast("Mapping[str, Any]", message.response_metadata)  # pyright: ignore[reportUnknownMemberType]
 
 
 def to_usage(counted: UsageMetadata | None) -> Usage:
-    """The tokens as this package counts them."""
+    """Return the counted tokens in this package's form."""
     return Usage(counted["input_tokens"], counted["output_tokens"]) if counted else Usage()

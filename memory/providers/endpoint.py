@@ -1,10 +1,10 @@
-"""Which provider a configuration means: its address, its key, and the settings to name when it refuses."""
+"""Reads from a configuration which provider to ask: its address, its key, and the settings that errors name."""
 
 from dataclasses import dataclass, field
 
-from memory.errors import ConfigurationError
-from memory.mem_config import MemoryConfig
-from memory.providers.presets import preset
+from recollect.memory.providers.presets import preset
+from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.mem_config import MemoryConfig
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 DEFAULT_CHAT_MODEL = "gpt-4.1-mini"
@@ -45,17 +45,17 @@ class Endpoint:
 
     @property
     def native(self) -> bool:
-        """Whether it does not speak OpenAI's protocol."""
+        """Tell whether the provider has a protocol other than OpenAI's."""
         return self.provider in _NATIVE_BASES
 
     @property
     def is_openai(self) -> bool:
-        """Whether it is OpenAI itself and not a compatible server."""
+        """Tell whether the provider is OpenAI itself and not a compatible server."""
         return not self.native and self.base_url == OPENAI_BASE_URL
 
 
 def endpoint(config: MemoryConfig) -> Endpoint | None:
-    """The provider to ask, or None for the built-in offline models (no provider, key or base URL).
+    """Return the provider to ask, or None for the built-in offline models (no provider, key or base URL).
 
     Raises:
         ConfigurationError: an unknown provider, a base URL that is none, or a missing key.
@@ -75,7 +75,7 @@ def endpoint(config: MemoryConfig) -> Endpoint | None:
 
 
 def chat_model_name(config: MemoryConfig, source: Endpoint) -> str:
-    """CHAT_MODEL, or OpenAI's default.
+    """Return CHAT_MODEL, or OpenAI's default.
 
     Raises:
         ConfigurationError: it is unset and the provider is not OpenAI.
@@ -88,9 +88,9 @@ def chat_model_name(config: MemoryConfig, source: Endpoint) -> str:
 
 
 def extraction_model_names(config: MemoryConfig, source: Endpoint) -> tuple[list[str], str]:
-    """The extraction models in order of preference, and the setting that names them.
+    """Return the extraction models in order of preference, and the setting that names them.
 
-    That is EXTRACTION_MODEL, a list separated by commas, else the chat model's.
+    They are those of EXTRACTION_MODEL, a list separated by commas, else the chat model.
     """
     names = [name.strip() for name in (config.extraction_model or "").split(",") if name.strip()]
     if names:
@@ -99,7 +99,7 @@ def extraction_model_names(config: MemoryConfig, source: Endpoint) -> tuple[list
 
 
 def embedding_model_name(config: MemoryConfig, source: Endpoint | None) -> str:
-    """EMBEDDING_MODEL, else OpenAI's default with OpenAI itself, else "lexical".
+    """Return EMBEDDING_MODEL, else OpenAI's default with OpenAI itself, else "lexical".
 
     Raises:
         ConfigurationError: it names a remote model and nothing serves it.
@@ -116,10 +116,10 @@ def embedding_model_name(config: MemoryConfig, source: Endpoint | None) -> str:
 
 
 def reranker_name(config: MemoryConfig) -> str | None:
-    """RERANKER without its prefix, else the default one's where RERANKER_PATH is set; None: there is none.
+    """Return RERANKER without its prefix, else the default's name where RERANKER_PATH is set, else None.
 
     Raises:
-        ConfigurationError: it is no local model, and there are no others.
+        ConfigurationError: it is no local model; no other kind is supported.
     """
     name = config.reranker or (DEFAULT_RERANKER if config.reranker_path is not None else None)
     if name is None:
@@ -130,5 +130,5 @@ def reranker_name(config: MemoryConfig) -> str | None:
 
 
 def known_dimension(model: str, stated: int | None) -> int | None:
-    """The vectors' length as a setting or the table says it; None where only the model knows."""
+    """Return the vectors' length from `stated` or the table; None where only the model knows it."""
     return stated or KNOWN_DIMENSIONS.get(model)

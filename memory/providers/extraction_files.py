@@ -1,14 +1,14 @@
-"""The files of EXTRACTION_PROMPT_FILE and EXTRACTION_SCHEMA_FILE, read once at the start (not on the event loop)."""
+"""Reads EXTRACTION_PROMPT_FILE and EXTRACTION_SCHEMA_FILE, once at the start and not on the event loop."""
 
 import json
 from pathlib import Path
 
-from memory.errors import ConfigurationError
-from memory.extraction_schema import WantedKeys
+from recollect.memory.learning.extraction.schema import WantedKeys
+from recollect.memory.values.errors import ConfigurationError
 
 
 def read_rules(path: Path | None) -> str | None:
-    """The instructions that replace the built-in ones; None without a file.
+    """Return the instructions that replace the built-in ones; None without a file.
 
     Raises:
         ConfigurationError: the file cannot be read, or is empty.
@@ -22,7 +22,7 @@ def read_rules(path: Path | None) -> str | None:
 
 
 def read_schema(path: Path | None) -> WantedKeys | None:
-    """The keys that are learned; None without a file: all.
+    """Return the keys to learn; None, which means all, without a file.
 
     Raises:
         ConfigurationError: the file cannot be read, or is no schema that can be used.

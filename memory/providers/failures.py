@@ -1,4 +1,4 @@
-"""What a provider's error means here: ModelTimeout, an outage, or a refusal that names the setting to check.
+"""Translates a provider's error to ModelTimeout, an outage, or a refusal that names the setting to check.
 
 One reading serves every client library: OpenAI's and Anthropic's SDKs come from one generator, Google's says `code`,
 and all stand on httpx or its successor. A provider's own words are never repeated: they can quote the user or the key.
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from memory.errors import ModelTimeout, ModelUnavailable
+from recollect.memory.values.errors import ModelTimeout, ModelUnavailable
 
 _TIMEOUTS = frozenset({"APITimeoutError", "TimeoutException"})
 _CONNECTIONS = frozenset({"APIConnectionError", "TransportError"})
@@ -26,9 +26,10 @@ class Failures:
     timeout_setting: str = "CHAT_TIMEOUT_SECONDS"
 
     def read(self, error: Exception) -> ModelUnavailable:
-        """The error as this package's own. What cannot be read at all counts as an answer nobody understands."""
-        if isinstance(error, ModelUnavailable):
-            return error
+        """Return the error as this package's own; an error of unknown form becomes one of an unreadable answer."""
+        known = next((link for link in _chain(error) if isinstance(link, ModelUnavailable)), None)
+        if known is not None:
+            return known
         if isinstance(error, TimeoutError) or _is_a(error, _TIMEOUTS):
             return ModelTimeout(f"The model did not answer within {self.timeout_setting}.")
         status = status_of(error)
@@ -43,7 +44,7 @@ class Failures:
         )
 
     def refused(self, status: int) -> ModelUnavailable:
-        """What an HTTP status of 400 or more means. 429 and 5xx pass by themselves."""
+        """Return the error for an HTTP status of 400 or more; 429 and 5xx are outages, which a retry may overcome."""
         if status in _PASSING or status >= 500:
             return ModelUnavailable(
                 f"The model's provider is out of order or too busy ({status}).", outage=True, status=status
@@ -68,7 +69,7 @@ class Failures:
 
 
 def status_of(error: BaseException) -> int | None:
-    """The HTTP status in the error or what caused it; also one that came as `error.code` in a body with status 200."""
+    """Return the HTTP status in the error or its causes; also an `error.code` in a body with status 200."""
     for link in _chain(error):
         for value in (getattr(link, "status_code", None), getattr(link, "code", None), _code_in_body(link)):
             if isinstance(value, int | str) and str(value).isdecimal() and 400 <= int(value) <= 599:
@@ -77,13 +78,13 @@ def status_of(error: BaseException) -> int | None:
 
 
 def refuses_content(error: BaseException) -> bool:
-    """Whether the provider refused what the request holds (400, 404, 422), other than for its length."""
+    """Tell whether the provider refused the request's content (400, 404, 422), other than for its length."""
     too_long = any("ContextOverflow" in type(link).__name__ for link in _chain(error))
     return status_of(error) in _REFUSED_CONTENT and not too_long
 
 
 def blames_tools(error: BaseException) -> bool:
-    """Whether the refusal speaks of tools as such, and not of the way one was chosen."""
+    """Tell whether the refusal names tools as such, and not the way in which one was chosen."""
     words = str(error).lower().replace("_", " ")
     return "tool" in words and "tool choice" not in words
 

@@ -1,4 +1,4 @@
-"""A chat model port over any LangChain chat model."""
+"""Implements ChatModel over any LangChain chat model."""
 
 import asyncio
 import logging
@@ -12,11 +12,12 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import SecretStr
 
-from memory.chat_model import ABOUT_TOOLS, ChatReply, ChatRequest
-from memory.errors import ModelUnavailable
-from memory.providers.chat_messages import to_langchain, to_reply
-from memory.providers.failures import Failures, blames_tools, refuses_content
-from memory.providers.streamed_reply import StreamedReply
+from recollect.memory.ports.chat_model import ABOUT_TOOLS, ChatReply, ChatRequest
+from recollect.memory.providers.chat_messages import to_langchain, to_reply
+from recollect.memory.providers.failures import Failures, blames_tools, refuses_content
+from recollect.memory.providers.streamed_reply import StreamedReply
+from recollect.memory.providers.wire import Allowance, allowing
+from recollect.memory.values.errors import ModelUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -28,38 +29,38 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Dialect(Protocol):
-    """How one family of models takes tools, a JSON wish and system messages."""
+    """The form in which one family of models takes tools, the wish for JSON, and system messages."""
 
     @property
     def one_system(self) -> bool:
-        """Whether all system messages must be one, the first."""
+        """Tell whether all system messages must be joined to one, the first."""
         ...
 
     @property
     def sums_usage(self) -> bool:
-        """Whether each chunk of a stream counts only its own tokens."""
+        """Tell whether each chunk of a stream counts only its own tokens."""
         ...
 
     def prepare(self, model: BaseChatModel, request: ChatRequest) -> tuple[Answering, dict[str, Any]]:
-        """What to call, and with which options, so that the request's tools, parameters and `json_mode` hold."""
+        """Return what to call, and the options that carry the request's tools, parameters and `json_mode`."""
         ...
 
 
 class Provider(Protocol):
-    """Who serves the model."""
+    """The server of the model."""
 
     async def ping(self) -> None:
         """See ChatModel."""
         ...
 
     async def models(self, api_key: str | None) -> Sequence[str]:
-        """The models that the provider lists; none where it keeps no list. Raises as ChatModel does."""
+        """Return the models that the provider lists; none where it keeps no list. Raises as ChatModel does."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAIDialect:
-    """OpenAI's own form, passed on as it is: binding tools anew for each call would cost more than the call."""
+    """OpenAI's own form, passed on unchanged: binding tools for each call would cost more than the call."""
 
     one_system: bool = False
     sums_usage: bool = False
@@ -78,14 +79,14 @@ class OpenAIDialect:
         if request.model:
             options["model"] = request.model
         if request.api_key:
-            # Masked wherever LangChain shows its options; PlainChatOpenAI takes it out.
+            # A secret, so that LangChain masks it wherever it shows options; PlainChatOpenAI unwraps it.
             options[CALLERS_KEY] = SecretStr(request.api_key)
         return model, options
 
 
 @dataclass(frozen=True, slots=True)
 class NativeDialect:
-    """Models with a form of their own, which LangChain's `bind_tools` knows. `json_options` is what asks for JSON.
+    """Models with a form of their own, through LangChain's `bind_tools`. `json_options` are what asks for JSON.
 
     `fields` are the model's own names of the parameters that it takes; others are left out.
     """
@@ -115,7 +116,7 @@ class NativeDialect:
 
 
 def _native_choice(choice: Any) -> str | None:
-    """OpenAI's `tool_choice` in LangChain's words: none, auto, any, or a tool's name."""
+    """Return OpenAI's `tool_choice` in LangChain's form: none, auto, any, or a tool's name."""
     if isinstance(choice, Mapping):
         function: Mapping[str, Any] = cast("Mapping[str, Any]", choice).get("function") or _NOTHING
         return function.get("name")
@@ -154,16 +155,16 @@ class LangChainChat:
 
     @property
     def name(self) -> str:
-        """The model's name as asked for."""
+        """Return the model's name as asked for."""
         return self._name
 
     @property
     def calls_tools(self) -> bool:
-        """False once the provider has refused tools."""
+        """Return True until the provider has refused tools."""
         return self._calls_tools
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """The whole reply at once.
+        """Return the whole reply at once.
 
         An empty answer is an error only where text was asked for: with `tool_choice` or `json_mode` the caller sees it.
 
@@ -181,7 +182,7 @@ class LangChainChat:
         return reply
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[str | ChatReply, None]:
-        """The reply's text in pieces, then the whole ChatReply. Closing the generator closes the connection.
+        """Yield the reply's text in pieces, then the whole ChatReply. Closing the generator closes the connection.
 
         Raises:
             ModelTimeout: the end did not come within `timeout_seconds`.
@@ -203,7 +204,7 @@ class LangChainChat:
                 yield item
 
     async def models(self, *, api_key: str | None = None) -> list[str]:
-        """The model's own name, then what the provider lists.
+        """Return the model's own name, then the names that the provider lists.
 
         Raises:
             ModelUnavailable: the provider cannot be asked, or refuses the key.
@@ -211,7 +212,7 @@ class LangChainChat:
         return list(dict.fromkeys([self._name, *await self._provider.models(api_key)]))
 
     async def ping(self) -> None:
-        """Ask, without spending tokens, whether the provider can be reached; raises ModelUnavailable."""
+        """Check, without spending tokens, that the provider can be reached; raises ModelUnavailable."""
         await self._provider.ping()
 
     async def _complete(self, request: ChatRequest, deadline: float) -> ChatReply:
@@ -226,16 +227,19 @@ class LangChainChat:
     async def _stream(self, request: ChatRequest, deadline: float) -> AsyncGenerator[str | ChatReply, None]:
         whole = StreamedReply(asked=request.model or self._name, sums_usage=self._dialect.sums_usage)
         chunks: AsyncGenerator[AIMessage, None] | None = None
+        allowance = Allowance()
         try:
             answering, options = self._dialect.prepare(self._model, request)
             chunks = _generator(answering, self._messages(request), options)
             while True:
                 # Each wait has the same deadline: a timeout that spans a yield would cancel whoever reads the stream.
                 async with asyncio.timeout_at(deadline):
-                    chunk = await anext(chunks, None)
+                    with allowing(allowance):
+                        chunk = await anext(chunks, None)
                 if chunk is None:
                     break
                 if isinstance(chunk, AIMessageChunk) and (text := whole.add(chunk)):
+                    allowance.add(len(text))
                     yield text
             yield _not_empty(whole.reply(), request)
         except Exception as error:
@@ -263,7 +267,7 @@ class LangChainChat:
         return failure
 
     def _stop_offering_tools(self, request: ChatRequest) -> None:
-        """Offer none any more, unless the refusal may have been for what one caller asked besides."""
+        """Stop offering tools, unless the caller's own model or parameters may have caused the refusal."""
         if request.model or request.parameters:
             return
         if self._calls_tools:
@@ -282,7 +286,7 @@ async def _generator(
 
 
 def _without_tools(request: ChatRequest) -> ChatRequest:
-    """The request without its tools, and without what is said about them."""
+    """Return the request without its tools and the parameters about them."""
     parameters = {name: value for name, value in request.parameters.items() if name not in ABOUT_TOOLS}
     return replace(request, tools=(), parameters=parameters)
 

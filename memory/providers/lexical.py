@@ -1,11 +1,10 @@
-"""The built-in embedder: words and their character n-grams, hashed into a vector. No model, no download, no state.
+"""Embeds texts without a model: words and their character n-grams are hashed into a vector; no download, no state.
 
 Feature hashing with signs (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", ICML 2009): each
 feature adds +w or -w at a place that its hash names, so that collisions cancel out on average. It finds texts that
 share words or parts of words; it knows no synonyms.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from math import log
@@ -13,13 +12,12 @@ from zlib import crc32
 
 import numpy as np
 
-from memory.lexemes import STOP_WORDS, words
+from recollect.memory.background.bulk import Bulk
+from recollect.memory.background.long_texts import INLINE_CHARACTERS, off_loop
+from recollect.memory.language.lexemes import STOP_WORDS, words
 
 DIMENSION = 1_024
 MODEL = "lexical-v1"
-INLINE_CHARACTERS = 4_000
-"""Longer texts (in all) are embedded in a thread: at some 0.8 µs a character they would hold up the event loop."""
-
 _NGRAMS = (3, 4)
 """Together they weigh as much as the word itself, so that its inflected forms stay alike ("paint", "painted")."""
 _STOP_WEIGHT = 0.1
@@ -28,39 +26,43 @@ _STOP_WEIGHT = 0.1
 class LexicalEmbedder:
     """Embedder without a model: deterministic across processes and platforms, the same for queries and documents.
 
-    Vectors have length 1, or 0 for a text without words.
+    Vectors have length 1, or 0 for a text without words. Long texts are embedded as `bulk` work.
     """
+
+    def __init__(self, bulk: Bulk | None = None) -> None:
+        self._bulk = bulk or Bulk()
 
     @property
     def model(self) -> str:
-        """Its name; a change of its rules needs a new one, because the collection is named after it."""
+        """Return the embedder's name; changed rules need a new one, because the collection is named after it."""
         return MODEL
 
     @property
     def knows_meaning(self) -> bool:
-        """It knows words and their parts."""
+        """Return False: it knows only words and their parts."""
         return False
 
     async def dimension(self) -> int:
-        """1,024."""
+        """Return 1,024."""
         return DIMENSION
 
     async def embed_query(self, text: str) -> Sequence[float]:
-        """The text's vector. Never fails."""
-        return (await self.embed_documents([text]))[0]
+        """Return the text's vector. Never fails."""
+        # Not in `bulk`: a search does not wait behind imports.
+        return await off_loop(lambda: embed(text), [text])
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
-        """The texts' vectors, in their order. Never fails."""
+        """Return the texts' vectors, in their order. Never fails."""
         if sum(map(len, texts)) <= INLINE_CHARACTERS:
             return [embed(text) for text in texts]
-        return await asyncio.to_thread(lambda: [embed(text) for text in texts])
+        return [*await self._bulk.each(embed, texts)]
 
     async def ping(self) -> None:
-        """It is always there."""
+        """Return at once: there is nothing to reach."""
 
 
 def embed(text: str) -> list[float]:
-    """The vector of a text: 1,024 numbers, of length 1 or 0."""
+    """Return the vector of `text`: 1,024 numbers, of length 1, or 0 without words."""
     hashes: list[int] = []
     weights: list[float] = []
     for word, count in Counter(words(text)).items():
@@ -74,7 +76,7 @@ def embed(text: str) -> list[float]:
 
 
 def _ngrams(word: str) -> list[str]:
-    """3- and 4-grams of the word with its ends marked; none for numbers, whose parts mean nothing."""
+    """Return 3- and 4-grams of the word with its ends marked; none for numbers, whose parts mean nothing."""
     if len(word) < 3 or word.isdecimal():
         return []
     ended = f"<{word}>"

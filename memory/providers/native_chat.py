@@ -1,4 +1,4 @@
-"""Anthropic and Gemini as the chat model, through LangChain's `init_chat_model` (extras `anthropic`, `gemini`)."""
+"""Opens Anthropic and Gemini as chat models, through LangChain's `init_chat_model` (extras `anthropic`, `gemini`)."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx
 from langchain_core.language_models import BaseChatModel
 
-from memory.chat_model import ChatModel
-from memory.errors import ConfigurationError, ModelTimeout, ModelUnavailable
-from memory.providers.endpoint import Endpoint
-from memory.providers.failures import Failures
-from memory.providers.langchain_chat import LangChainChat, NativeDialect
+from recollect.memory.ports.chat_model import ChatModel
+from recollect.memory.providers.endpoint import Endpoint
+from recollect.memory.providers.failures import Failures
+from recollect.memory.providers.langchain_chat import LangChainChat, NativeDialect
+from recollect.memory.providers.wire import bound, hooks
+from recollect.memory.values.errors import ConfigurationError, ModelTimeout, ModelUnavailable
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -39,7 +40,7 @@ _MAX_RETRIES = 1
 async def open_native_chat(
     source: Endpoint, *, model: str, model_setting: str, timeout_seconds: float
 ) -> AsyncGenerator[ChatModel]:
-    """The chat model `model` of Anthropic or Google. `model_setting` is the setting that names it, for messages.
+    """Open the chat model `model` of Anthropic or Google. `model_setting` is the setting that errors name.
 
     Raises:
         ConfigurationError: the provider's package is not installed.
@@ -58,7 +59,7 @@ async def open_native_chat(
 
 
 def build(source: Endpoint, *, model: str, timeout_seconds: float) -> BaseChatModel:
-    """LangChain's own client of the provider. It opens no connection.
+    """Return LangChain's own client of the provider. It opens no connection.
 
     Raises:
         ConfigurationError: the provider's package is not installed.
@@ -81,11 +82,16 @@ def build(source: Endpoint, *, model: str, timeout_seconds: float) -> BaseChatMo
 
 
 async def _own_connections(model: BaseChatModel, source: Endpoint, opened: AsyncExitStack) -> None:
-    """Have the model's connections closed with `opened`."""
+    """Give the model connections of its own that close with `opened`."""
     if source.provider == "gemini":
+        # Without a client of ours, Google's library would use aiohttp where that is installed.
+        connections = cast("Any", model).client._api_client
+        bound(connections._async_httpx_client)
+        connections._http_options.httpx_async_client = connections._async_httpx_client
+        opened.push_async_callback(connections._async_httpx_client.aclose)
         opened.push_async_callback(cast("Any", model).aclose)
         return
-    # LangChain shares one connection pool in the process and never closes it; this is where it looks for its client.
+    # LangChain shares one connection pool in the process and never closes it; it looks for its client under this name.
     client = await asyncio.to_thread(_anthropic_client, model)
     vars(model)["_async_client"] = await opened.enter_async_context(client)
 
@@ -93,7 +99,9 @@ async def _own_connections(model: BaseChatModel, source: Endpoint, opened: Async
 def _anthropic_client(model: BaseChatModel) -> "AsyncAnthropic":
     from anthropic import AsyncAnthropic
 
-    return AsyncAnthropic(**cast("Any", model)._client_params)
+    client = AsyncAnthropic(**cast("Any", model)._client_params)
+    bound(cast("Any", client)._client)
+    return client
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,7 @@ class _NativeProvider:
     async def ping(self) -> None:
         """See Provider."""
         try:
-            async with httpx.AsyncClient(timeout=_PING_SECONDS) as http:
+            async with httpx.AsyncClient(timeout=_PING_SECONDS, event_hooks=hooks()) as http:
                 status = (await http.get(self.source.base_url)).status_code
         except httpx.TimeoutException:
             raise ModelTimeout("The model's provider did not answer in time.") from None
@@ -113,5 +121,5 @@ class _NativeProvider:
             raise ModelUnavailable(f"The model's provider is out of order ({status}).", outage=True)
 
     async def models(self, api_key: str | None) -> tuple[str, ...]:
-        """See Provider: the configured model stands for itself."""
+        """See Provider. Returns none: the caller adds the configured model."""
         return ()

@@ -1,19 +1,20 @@
-"""The question of the start-up check to Anthropic or Google."""
+"""Asks Anthropic or Google about the models, for the check at start-up."""
 
 from collections.abc import Mapping
 
 import httpx
 
-from memory.mem_config import MemoryConfig
-from memory.providers.endpoint import Endpoint
-from memory.providers.verdict import all_of, judge, unreachable
+from recollect.memory.providers.endpoint import Endpoint
+from recollect.memory.providers.verdict import all_of, judge, unreachable
+from recollect.memory.providers.wire import hooks
+from recollect.memory.values.mem_config import MemoryConfig
 
 _SECONDS = 2.0
 _MODELS = {"anthropic": "/v1/models/", "gemini": "/v1beta/models/"}
 
 
 async def check_native(source: Endpoint, names: Mapping[str, str], config: MemoryConfig) -> None:
-    """Ask about each model (name to setting); no tokens are spent. `config` says nothing more here.
+    """Ask about each model (name to setting); no tokens are spent. `config` is not read here.
 
     Raises:
         ConfigurationError: as `probe.check_models`.
@@ -26,12 +27,12 @@ async def _check(source: Endpoint, model: str, setting: str) -> None:
     headers = {"x-api-key": source.api_key, "x-goog-api-key": source.api_key, "anthropic-version": "2023-06-01"}
     url = source.base_url + _MODELS[source.provider] + model
     try:
-        async with httpx.AsyncClient(timeout=_SECONDS) as http:
+        async with httpx.AsyncClient(timeout=_SECONDS, event_hooks=hooks()) as http:
             status = (await http.get(url, headers=headers)).status_code
     except httpx.HTTPError:
         unreachable(None)
         return
     if status == 400 and source.provider == "gemini":
-        status = 401  # Google's word for a key that is not one.
+        status = 401  # Google's status text for a wrong key.
     if status >= 400:
         judge(source, status, setting)

@@ -1,10 +1,10 @@
-"""Where each PROVIDER lives and which variable holds its key. A table: importing it loads no library."""
+"""Lists the base URL of each PROVIDER and the variable of its key. Importing this table loads no library."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from memory.errors import ConfigurationError
+from recollect.memory.values.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 
 
 def preset(name: str) -> Preset:
-    """The provider's preset; case and surrounding white space do not matter.
+    """Return the provider's preset; case and surrounding white space do not matter.
 
     Raises:
-        ConfigurationError: no such provider; the message lists those there are.
+        ConfigurationError: the provider is unknown; the message lists the known ones.
     """
     found = PRESETS.get(name.strip().lower())
     if found is None:

@@ -1,14 +1,14 @@
-"""The check at start-up: does the provider take the key, and does it know the models?
+"""Checks at start-up that the provider accepts the key and knows the models.
 
-What only a person can mend stops the start with the setting to change. What may pass by itself does not.
+An error that only a person can correct stops the start and names the setting. An outage, which may pass, does not.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from memory.mem_config import MemoryConfig
-from memory.providers.endpoint import Endpoint, chat_model_name, endpoint, extraction_model_names
-from memory.providers.verdict import unreachable
+from recollect.memory.providers.endpoint import Endpoint, chat_model_name, endpoint, extraction_model_names
+from recollect.memory.providers.verdict import unreachable
+from recollect.memory.values.mem_config import MemoryConfig
 
 CHECK_SECONDS = 2.5
 """How long all checks together may hold up the start."""
@@ -17,7 +17,7 @@ _Checks = Callable[[Endpoint, Mapping[str, str], MemoryConfig], Awaitable[None]]
 
 
 async def check_models(config: MemoryConfig) -> None:
-    """Ask the configured provider for its list of models; where that does not settle it, ask each model for one token.
+    """Ask the configured provider for its list of models; ask each model that it does not settle for one token.
 
     The built-in and local models need no check: `catalog` opens them or says what is missing. Takes 2.5 s at most.
 
@@ -38,11 +38,11 @@ async def check_models(config: MemoryConfig) -> None:
 
 
 def _checks(source: Endpoint) -> _Checks:
-    """The provider's own kind of check. Its libraries are read from disk: not on the event loop."""
+    """Import the provider's kind of check. It reads libraries from disk: not on the event loop."""
     if source.native:
-        from memory.providers.native_probe import check_native
+        from recollect.memory.providers.native_probe import check_native
 
         return check_native
-    from memory.providers.openai_probe import check_compatible
+    from recollect.memory.providers.openai.probe import check_compatible
 
     return check_compatible

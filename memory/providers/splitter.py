@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from memory.library import DocumentKind
+from recollect.memory.ports.documents import DocumentKind
 
 if TYPE_CHECKING:
     from langchain_text_splitters import RecursiveCharacterTextSplitter
@@ -13,13 +13,13 @@ _PLAIN = [r"\n[ \t]*\n", r"\n", r"(?<=[.!?…])\s", r"\s", ""]
 
 
 class LangChainSplitter:
-    """Pieces of at most `MOST_CHARACTERS`, without overlap: joined they are the text. Imported when first used."""
+    """Splits into pieces of at most `MOST_CHARACTERS`, which join to the text. Imports its library at first use."""
 
     def __init__(self) -> None:
         self._made: dict[bool, RecursiveCharacterTextSplitter] = {}
 
     def split(self, text: str, kind: DocumentKind) -> list[str]:
-        """See the seam."""
+        """See the port."""
         is_plain = kind in {"text", "pdf"}
         if is_plain not in self._made:
             self._made[is_plain] = _splitter(is_plain)

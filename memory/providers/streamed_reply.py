@@ -1,23 +1,23 @@
-"""A reply put together from the chunks of a stream."""
+"""Puts a reply together from the chunks of a stream."""
 
 from dataclasses import dataclass, field
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk
 
-from memory.chat_model import ChatReply, FinishReason, ToolCall, Usage
-from memory.providers.chat_messages import finish_of, model_named, parsed_args, to_usage
+from recollect.memory.ports.chat_model import ChatReply, FinishReason, ToolCall, Usage
+from recollect.memory.providers.chat_messages import finish_of, model_named, parsed_args, to_usage
 
 
 @dataclass(slots=True)
-class _Call:
+class _StreamedCall:
     index: int | str | None
     id: str | None
     name: str
     arguments: list[str] = field(default_factory=list[str])
 
     def called(self, number: int) -> ToolCall:
-        """The call as a whole; `number` names one that came without an id."""
+        """Return the whole call; `number` makes an id where none came."""
         arguments = "".join(self.arguments) or "{}"
         return ToolCall(self.id or f"call_{number}", self.name, parsed_args(arguments), arguments)
 
@@ -32,10 +32,10 @@ class StreamedReply:
     usage: Usage = field(default_factory=Usage)
     finish_reason: FinishReason = "stop"
     _text: list[str] = field(default_factory=list[str])
-    _calls: list[_Call] = field(default_factory=list[_Call])
+    _calls: list[_StreamedCall] = field(default_factory=list[_StreamedCall])
 
     def add(self, chunk: AIMessageChunk) -> str:
-        """Take in one chunk and give back its text, which may be empty."""
+        """Add one chunk and return its text, which may be empty."""
         if chunk.usage_metadata:
             counted = to_usage(chunk.usage_metadata)
             self.usage = self.usage + counted if self.sums_usage else counted
@@ -49,7 +49,7 @@ class StreamedReply:
         return text
 
     def reply(self) -> ChatReply:
-        """The whole reply so far."""
+        """Return the whole reply so far."""
         return ChatReply(
             text="".join(self._text),
             model=self.model or self.asked,
@@ -59,11 +59,11 @@ class StreamedReply:
         )
 
     def _add_call(self, part: ToolCallChunk) -> None:
-        """Append to the call the part belongs to: the same index, unless it brings another id (some servers say 0)."""
+        """Append the part to the call of its index, unless its id is another (some servers number every call 0)."""
         index, call_id = part.get("index"), part.get("id")
         same = [call for call in self._calls if call.index == index and call_id in {None, "", call.id}]
         if not same:
-            same = [_Call(index=index, id=call_id, name="")]
+            same = [_StreamedCall(index=index, id=call_id, name="")]
             self._calls += same
         call = same[-1]
         call.name = call.name or part.get("name") or ""

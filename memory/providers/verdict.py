@@ -1,17 +1,17 @@
-"""What a provider's answer to the check at start-up means: a wrong setting, an outage, or nothing certain."""
+"""Judges a provider's answer to the check at start-up: a wrong setting, an outage, or nothing certain."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Iterable
 
-from memory.errors import ConfigurationError
-from memory.providers.endpoint import Endpoint
+from recollect.memory.providers.endpoint import Endpoint
+from recollect.memory.values.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
 
 def judge(source: Endpoint, status: int, setting: str) -> None:
-    """Read a status of 400 or more; what is not certainly a wrong setting is only logged.
+    """Judge a status of 400 or more; only log what is not certainly a wrong setting.
 
     Raises:
         ConfigurationError: the key is refused, or the model does not exist.
@@ -32,12 +32,12 @@ def judge(source: Endpoint, status: int, setting: str) -> None:
 
 
 def key_refused(source: Endpoint, status: int) -> ConfigurationError:
-    """The error that names the key's setting."""
+    """Return the error that names the key's setting."""
     return ConfigurationError(f"The model's provider refuses the key ({status}); correct {source.key_setting}.")
 
 
 def unreachable(status: int | None) -> None:
-    """Log that the provider cannot be reached (no status) or is out of order."""
+    """Log that the provider cannot be reached (`status` is None) or is out of order."""
     logger.warning(
         "the model's provider cannot be reached; starting without it",
         extra={"action": "model_unreachable", "status": status},

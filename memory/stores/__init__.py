@@ -1,1 +1,1 @@
-"""Documents and vector indexes, embedded and on servers."""
+"""Implement the store and the vector index, embedded and on servers."""

@@ -1,8 +1,9 @@
-"""DATA_DIR's one owner: an exclusive lock on a file that names the process, its URL and the token it takes.
+"""DATA_DIR has one owner process, which holds an exclusive lock on a file with its id, its URL and its token.
 
-The operating system holds the lock, so a killed owner leaves none behind; the file's text is only what people and
-commands read, and counts for nothing once the lock is free. The file itself is never deleted: two processes could then
-each hold a lock on "it". Only its owner's own user may read it: whoever knows the token is the administrator.
+The operating system holds the lock and frees it when the owner is killed. The file's text is for people and commands;
+it counts for nothing once the lock is free. The file is never deleted: two processes could then each hold a lock on a
+file of that name. Only the user who runs the owner may read it, because whoever knows the token is the administrator.
+All other files below DATA_DIR belong to that user alone, too.
 """
 
 import json
@@ -16,17 +17,18 @@ from typing import IO
 
 import portalocker
 
-from memory.errors import ConfigurationError
+from recollect.memory.stores.private_folder import make_folder, make_private
+from recollect.memory.values.errors import ConfigurationError
 
 _LOCK = "lock"
 _PRIVATE = 0o600
-# A command that looks who the owner is holds a shared lock for an instant; a start tries again rather than fail on it.
+# A command that reads who the owner is holds a shared lock for an instant; a start retries rather than fail on it.
 _TRIES, _PAUSE_SECONDS = 10, 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The process that holds DATA_DIR, and the URL it serves at, if any; None where it has not said so yet.
+    """Names the process that holds DATA_DIR and its URL; a field is None where the process has not written it yet.
 
     `token` makes whoever sends it to that URL from this machine the administrator.
     """
@@ -48,7 +50,10 @@ def own_data_dir(path: Path, *, url: str | None, token: str | None = None) -> Ge
     """
     with _open(path) as file:
         _take(file, path)
-        _make_private(path)
+        try:
+            make_private(path)
+        except OSError as error:
+            raise _unusable(path, error) from error
         owner = Owner(os.getpid(), url, token)
         try:
             _write(file, json.dumps(asdict(owner)))
@@ -59,7 +64,7 @@ def own_data_dir(path: Path, *, url: str | None, token: str | None = None) -> Ge
 
 
 def read_owner(path: Path) -> Owner | None:
-    """The process that owns `path` now, or None if none does (what a killed owner wrote does not count).
+    """Return the process that owns `path` now, or None if none does (a killed owner's text does not count).
 
     Raises:
         ConfigurationError: the lock file cannot be opened.
@@ -83,7 +88,7 @@ def read_owner(path: Path) -> Owner | None:
 def _open(path: Path) -> IO[str]:
     try:
         if not path.is_dir():
-            path.mkdir(mode=0o700, parents=True)
+            make_folder(path)
         if not os.access(path, os.W_OK | os.X_OK):
             raise PermissionError(13, "Permission denied")
         return os.fdopen(os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, _PRIVATE), "r+", encoding="utf-8")
@@ -106,14 +111,6 @@ def _take(file: IO[str], path: Path) -> None:
     process = f"process {owner.pid}" if owner.pid else "another process"
     at = f" at {owner.url}" if owner.url else ""
     raise ConfigurationError(f"DATA_DIR {path} is in use by {process}{at}; stop it, or set another DATA_DIR.")
-
-
-def _make_private(path: Path) -> None:
-    """A lock file that was there may have another mode than this code gives it."""
-    try:
-        (path / _LOCK).chmod(_PRIVATE)
-    except OSError as error:
-        raise _unusable(path, error) from error
 
 
 def _write(file: IO[str], text: str) -> None:

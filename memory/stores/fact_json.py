@@ -1,16 +1,16 @@
-"""What ended a fact, and its earlier versions, as JSON text: both document stores keep them so."""
+"""Converts the end of a fact and its earlier versions to JSON text and back, for both stores."""
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memory.fact import Ended
-from memory.stores.json_text import to_json
-from memory.times import from_ms, to_ms
+from recollect.memory.stores.json_text import to_json
+from recollect.memory.values.fact import Ended
+from recollect.memory.values.times import from_ms, to_ms
 
 
 def ended_to_json(ended: Ended | None) -> str | None:
-    """The time in epoch ms; None stays None."""
+    """Return `ended` as JSON text, its time in epoch ms; None stays None."""
     if ended is None:
         return None
     record = {"by": ended.by, "at": to_ms(ended.at), "turn_id": ended.turn_id, "reason": ended.reason}
@@ -20,7 +20,7 @@ def ended_to_json(ended: Ended | None) -> str | None:
 
 
 def ended_from_json(text: str | None) -> Ended | None:
-    """What `ended_to_json` wrote."""
+    """Return the end that `ended_to_json` wrote as `text`."""
     if text is None:
         return None
     record: dict[str, Any] = json.loads(text)
@@ -35,10 +35,10 @@ def ended_from_json(text: str | None) -> Ended | None:
 
 
 def history_to_json(history: Sequence[Mapping[str, Any]]) -> str:
-    """A list of versions, oldest first."""
+    """Return `history` as a JSON list, oldest version first."""
     return "[" + ",".join(to_json(version) for version in history) + "]"
 
 
 def history_from_json(text: str) -> tuple[Mapping[str, Any], ...]:
-    """What `history_to_json` wrote."""
+    """Return the versions that `history_to_json` wrote as `text`, oldest first."""
     return () if text == "[]" else tuple(json.loads(text))

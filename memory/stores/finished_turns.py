@@ -1,14 +1,14 @@
-"""Turns that a store inserts whole, taken apart."""
+"""Takes finished turns apart for a store that inserts them whole."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from memory.turn import Message, Turn
-from memory.update import Update
+from recollect.memory.values.turn import Message, Turn
+from recollect.memory.values.update import Update
 
 
 class FinishedTurn(NamedTuple):
-    """What a finished turn consists of. `said` is how many of its two messages are not absent."""
+    """The parts of a finished turn. `said` is how many of its two messages are not absent."""
 
     message: Message
     reply: Message
@@ -18,7 +18,7 @@ class FinishedTurn(NamedTuple):
 
 
 def finished(turns: Sequence[Turn]) -> list[FinishedTurn]:
-    """Those of the turns that have a reply, in their order.
+    """Return the turns that have a reply, in the order of `turns`.
 
     Raises:
         ValueError: one of them has a reply without a result or an update.

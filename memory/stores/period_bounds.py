@@ -1,14 +1,14 @@
-"""A period in the whole milliseconds that every store keeps times in."""
+"""Converts a period to whole milliseconds, the unit in which every store keeps times."""
 
 from datetime import timedelta
 
-from memory.dates import Period
-from memory.times import to_ms
+from recollect.memory.temporal.dates import Period
+from recollect.memory.values.times import to_ms
 
 _ALMOST_A_MILLISECOND = timedelta(microseconds=999)
 
 
 def bounds_ms(period: Period) -> tuple[int, int]:
-    """The first millisecond within it and the first one behind it; an instant has the one at which it is."""
+    """Return the first millisecond of `period` and the first one after it; an instant lasts one millisecond."""
     begin, end = (to_ms(time + _ALMOST_A_MILLISECOND) for time in (period.begin, period.end))
     return begin, max(end, begin + 1)

@@ -1,4 +1,4 @@
-"""What both Qdrant implementations agree on: the names of vectors and payload fields, and what a point may hold."""
+"""Names the vectors and payload fields of a Qdrant point and checks its content, for engine and server."""
 
 import math
 import re
@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 from zlib import crc32
 
-from memory.times import from_ms
-from memory.vector_index import Entry, Origin, Point, Query, SparseVector, Vector
+from recollect.memory.ports.vector_index import Entry, Origin, Point, Query, SparseVector, Vector
+from recollect.memory.values.errors import PointTaken
+from recollect.memory.values.times import from_ms
 
 DENSE, CONTEXT, BM25 = "dense", "context", "bm25"
 USER, THREAD, TURN, KIND = "metadata.user_id", "metadata.thread_id", "metadata.turn_id", "metadata.kind"
@@ -20,7 +21,7 @@ Item = TypeVar("Item")
 
 
 def read_entry(point_id: str, payload: Mapping[str, Any]) -> Entry:
-    """The entry that `Entry.payload` wrote: its inverse, in whole milliseconds."""
+    """Return the entry that `Entry.payload` wrote as `payload`, its times in whole milliseconds."""
     said = payload["metadata"]
     return Entry(
         id=point_id,
@@ -35,14 +36,16 @@ def read_entry(point_id: str, payload: Mapping[str, Any]) -> Entry:
         message_id=said["message_id"],
         position=said.get("position"),  # points from before there were positions
         origin=Origin(said["document_id"]) if said.get("document_id") else None,
+        # A fact's point had the fact's id before it had one of its own.
+        fact_id=said.get("fact_id") or (point_id if said["kind"] == "fact" else None),
     )
 
 
 def checked(vector: Vector, dimension: int) -> list[float]:
-    """The vector as a list of `dimension` finite numbers; zeros are allowed and are alike to nothing (similarity 0).
+    """Return `vector` as a list of `dimension` finite numbers; a vector of zeros is allowed (similarity 0 to all).
 
     Raises:
-        ValueError: the vector is of another model, or holds NaN or infinity; waiting would not mend it.
+        ValueError: the vector is of another model, or holds NaN or infinity; a retry would not help.
     """
     if len(vector) != dimension:
         raise ValueError(f"A vector has {len(vector)} dimensions where the index has {dimension}.")
@@ -52,7 +55,7 @@ def checked(vector: Vector, dimension: int) -> list[float]:
 
 
 def checked_vectors(point: Point, dimension: int) -> dict[str, list[float]]:
-    """The point's dense vectors by name."""
+    """Return the point's dense vectors by name."""
     vectors = {DENSE: checked(point.dense, dimension)}
     if point.context is not None:
         vectors[CONTEXT] = checked(point.context, dimension)
@@ -60,13 +63,13 @@ def checked_vectors(point: Point, dimension: int) -> dict[str, list[float]]:
 
 
 def checked_words(vector: SparseVector, user_id: str) -> SparseVector | None:
-    """The vector with word ids of the user's own; None of one without words, which no point has and no query finds.
+    """Return `vector` with word ids of the user's own; None if it has no words: it is then neither stored nor searched.
 
-    The engines keep a list of points for each word, and walk all of it. XOR with a number of the user's maps ids one to
-    one, so a user's weights remain what they are, and no list holds other users' points but by chance.
+    The engines keep one list of points for each word id, and read all of it. XOR with a number derived from the user
+    maps ids one to one, so a user's weights stay the same, and a list holds other users' points only by chance.
 
     Raises:
-        ValueError: it is no sparse vector: lengths that differ, an id twice or outside 32 bits, NaN or infinity.
+        ValueError: `vector` is no sparse vector: lengths that differ, an id twice or outside 32 bits, NaN or infinity.
     """
     ids, weights = vector.indices, vector.values
     if len(ids) != len(weights):
@@ -80,7 +83,7 @@ def checked_words(vector: SparseVector, user_id: str) -> SparseVector | None:
 
 
 def checked_query(query: Query, dimension: int) -> list[float] | SparseVector | None:
-    """The vector that the query's channel is searched with; None where it can find nothing.
+    """Return the vector with which the query's channel is searched; None where it can find nothing.
 
     Raises:
         ValueError: it does not fit the channel.
@@ -97,7 +100,7 @@ def checked_query(query: Query, dimension: int) -> list[float] | SparseVector | 
 
 
 def checked_search(query: Query, dimension: int) -> list[float] | None:
-    """The same for a query that asks for similarity.
+    """Return the dense vector of a query that asks for similarity; None where it can find nothing.
 
     Raises:
         ValueError: it does not fit the channel, or the channel has no similarity.
@@ -108,41 +111,59 @@ def checked_search(query: Query, dimension: int) -> list[float] | None:
     return vector
 
 
-def cosine(score: float) -> float:
-    """The engine's score as a cosine in [-1, 1]: single precision overshoots by a hair."""
+def cosine_of_score(score: float) -> float:
+    """Return the engine's score as a cosine, cut off to [-1, 1]: single precision overshoots slightly."""
     return max(-1.0, min(1.0, score))
 
 
 def raw_score(query: Query, score: float) -> float:
-    """The engine's score as `rank` gives it."""
-    return score if query.channel == BM25 else cosine(score)
+    """Return the engine's `score` in the form in which `rank` gives it."""
+    return score if query.channel == BM25 else cosine_of_score(score)
 
 
 def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    """The items in runs of at most `size`."""
+    """Yield the items in runs of at most `size`."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
 
+def check_owners(points: Sequence[Point], owners: Mapping[str, str]) -> None:
+    """Check that no stored point of these ids has another owner; `owners` maps stored ids to their users.
+
+    Raises:
+        PointTaken: one is another user's, or two points of one id have different users.
+    """
+    known = dict(owners)
+    for entry in (point.entry for point in points):
+        if known.setdefault(entry.id, entry.user_id) != entry.user_id:
+            raise PointTaken
+
+
+def read_owner(payload: Mapping[str, Any]) -> str:
+    """Return the id of the user who owns the point."""
+    said: str = payload["metadata"]["user_id"]
+    return said
+
+
 def read_fingerprint(payload: Mapping[str, Any]) -> str | None:
-    """What `Point.payload` says the point was made from; None of a point from before there were fingerprints."""
+    """Return the fingerprint of the text that the point was made from; None for a point older than fingerprints."""
     said: str | None = payload.get("metadata", {}).get("fingerprint")
     return said
 
 
 def generation_name(name: str, number: int) -> str:
-    """The collection of a name's `number`-th generation, from 1; a rebuild makes the next one."""
+    """Return the name of the `number`-th generation of `name`, from 1; each rebuild makes the next one."""
     return name if number == 1 else f"{name}.r{number}"
 
 
 def generation_of(collection: str, *, name: str) -> int | None:
-    """Which generation of `name` the collection is, or None where it is none."""
+    """Return the number of the generation of `name` that `collection` is, or None where it is none."""
     found = re.fullmatch(re.escape(name) + r"(?:\.r([1-9][0-9]{0,8}))?", collection)
     return int(found[1] or 1) if found else None
 
 
 def siblings(base: str, *, names: Sequence[str], own: str) -> list[str]:
-    """The names that `collection_name` gives the base for other embedders, each once for all its generations."""
+    """Return the names that `collection_name` gives `base` for other embedders, each once for all its generations."""
     shape = re.compile("(" + re.escape(base) + r"__[A-Za-z0-9.-]*-[0-9a-f]{8}-[0-9]+)(?:\.r[0-9]+)?")
     found = {match[1] for match in map(shape.fullmatch, names) if match}
     return sorted(found - {own})

@@ -1,7 +1,7 @@
-"""What users typed at the terminal, for its line editor to offer again: one file a user in DATA_DIR.
+"""Keeps the lines that users typed at the terminal, for its line editor: one file per user in DATA_DIR.
 
-A data holder: a user's file goes with the user, and the lines that were typed in a thread go with the thread. One JSON
-object a line, oldest first: `{"at": epoch ms, "thread_id", "line"}`.
+It is a data holder: erasing a user removes the file, and erasing a thread removes the lines typed in it. A file holds
+one JSON object per line, oldest first: `{"at": epoch ms, "thread_id", "line"}`.
 """
 
 import hashlib
@@ -16,21 +16,22 @@ from typing import IO
 
 import portalocker
 
-from memory.scope import Scope
-from memory.times import to_ms
+from recollect.memory.stores.private_folder import make_folder
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.times import to_ms
 
 MOST_LINES = 2_000
 _FOLDER = "terminal"
 
 
 def history_path(data_dir: Path, user_id: str) -> Path:
-    """The user's file. Its name is a hash, so that no listing of the folder tells who the users are."""
+    """Return the path of the user's file. Its name is a hash, so that a listing of the folder names no users."""
     return data_dir / _FOLDER / f"{hashlib.sha256(user_id.encode()).hexdigest()}.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """One line that was typed; `at` is epoch milliseconds."""
+    """A typed line; `at` is in epoch milliseconds."""
 
     at: int
     thread_id: str
@@ -39,29 +40,29 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class TerminalHistory:
-    """The lines of all users in one DATA_DIR. Calls read and write files: an event loop makes them in a thread."""
+    """Holds the typed lines of all users in one DATA_DIR. Its calls block: an event loop makes them in a thread."""
 
     data_dir: Path
 
     def add(self, scope: Scope, line: str, *, at: datetime) -> None:
-        """Keep a line. The file has mode 0600, and its folder 0700.
+        """Store `line`. The file has mode 0600, and its folder 0700.
 
         Raises:
             OSError: the file cannot be written.
         """
         path = history_path(self.data_dir, scope.user_id)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
         with _locked(os.open(path, os.O_RDWR | os.O_CREAT, 0o600)) as file:
-            # A process that was killed while it wrote may have left a part of a line.
+            # A process that was killed while it wrote may have left part of a line: begin a new one.
             begins = "" if file.read()[-1:] in {"", "\n"} else "\n"
             file.write(begins + _text([Typed(to_ms(at), scope.thread, line)]))
 
     def lines(self, scope: Scope) -> list[Typed]:
-        """What the user typed, in the thread where the scope names one, oldest first."""
+        """Return the lines that the user typed, oldest first; only those of the thread where `scope` names one."""
         return [typed for typed in self._read(scope.user_id) if scope.thread_id in (None, typed.thread_id)]
 
     def trim(self, user_id: str, *, since: datetime | None) -> None:
-        """Drop what was typed before `since`, and all but the last `MOST_LINES`."""
+        """Remove the lines typed before `since`, and all but the last `MOST_LINES`."""
         least = to_ms(since) if since is not None else 0
 
         def kept(lines: Sequence[Typed]) -> Sequence[Typed]:
@@ -70,7 +71,7 @@ class TerminalHistory:
         self._rewrite(user_id, kept)
 
     def erase(self, scope: Scope) -> int:
-        """Drop what the user typed, or typed in the thread; how many lines that were."""
+        """Remove the lines of the user, or of the thread, and return their number."""
         if scope.thread_id is not None:
             return self._rewrite(scope.user_id, lambda lines: [one for one in lines if one.thread_id != scope.thread])
         count = len(self.lines(scope))
@@ -78,7 +79,7 @@ class TerminalHistory:
         return count
 
     def remaining(self, scope: Scope) -> int:
-        """How many lines of the user, or of the thread, are there."""
+        """Return how many lines of the user, or of the thread, are stored."""
         return len(self.lines(scope))
 
     def _read(self, user_id: str) -> list[Typed]:
@@ -89,7 +90,7 @@ class TerminalHistory:
             return []
 
     def _rewrite(self, user_id: str, keep: Callable[[Sequence[Typed]], Sequence[Typed]]) -> int:
-        """Keep some of the lines, in place; how many went."""
+        """Rewrite the file in place with the lines that `keep` chooses; return how many were removed."""
         try:
             with _locked(os.open(history_path(self.data_dir, user_id), os.O_RDWR)) as file:
                 before = _parsed(file)
@@ -105,7 +106,7 @@ class TerminalHistory:
 
 @contextmanager
 def _locked(descriptor: int) -> Generator[IO[str]]:
-    """The open file under a lock of its own: two terminals of one user may be open."""
+    """Lock the file and yield it open: one user may have two terminals open."""
     with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
         portalocker.lock(file, portalocker.LOCK_EX)
         try:
@@ -120,7 +121,7 @@ def _text(lines: Sequence[Typed]) -> str:
 
 
 def _parsed(file: IO[str]) -> list[Typed]:
-    """The file's lines; one that a killed process left in part is no line."""
+    """Return the file's lines, without one that a killed process left incomplete."""
     found = list[Typed]()
     for line in file.read().splitlines():
         try:

@@ -1,7 +1,7 @@
-"""The update as JSON text, as both document stores keep it.
+"""Converts an update to the JSON text in which both stores keep it, and back.
 
-Fields of later versions are skipped when read, those that earlier ones lack get their defaults. One update has one
-text, and what is read from a text is written as the same text again by the same version of this code.
+Reading skips fields of later versions and gives missing fields their defaults. One version of this code writes an
+update as one text always, also after reading it from that text: stores compare the texts to detect a change.
 """
 
 import json
@@ -10,13 +10,13 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, cast
 
-from memory.decision import Change, Proposal, Refused
-from memory.planned_write import PlannedWrite
-from memory.stores.json_text import to_json
-from memory.update import Earlier, Left, Step, StepName, Undo, Update
+from recollect.memory.stores.json_text import to_json
+from recollect.memory.values.decision import Change, Proposal, RefusedProposal
+from recollect.memory.values.planned_write import PlannedWrite
+from recollect.memory.values.update import Left, PreviousAnswer, Step, StepName, Undo, Update
 
 _CHANGE = tuple(item.name for item in fields(Change))
-_REFUSED = tuple(item.name for item in fields(Refused))
+_REFUSED = tuple(item.name for item in fields(RefusedProposal))
 _PROPOSAL = tuple(item.name for item in fields(Proposal))
 _WRITE = tuple(item.name for item in fields(PlannedWrite))
 _STEP = tuple(item.name for item in fields(Step))
@@ -24,7 +24,7 @@ _LEFT = tuple(item.name for item in fields(Left))
 
 
 def update_to_json(update: Update) -> str:
-    """The whole update; times in ISO 8601."""
+    """Return the whole update as JSON text; times are in ISO 8601."""
     steps = {name: _step_record(step) for name, step in update.steps.items()}
     others: dict[str, Any] = {
         "model": update.model,
@@ -44,7 +44,7 @@ def update_to_json(update: Update) -> str:
 
 
 def update_from_json(text: str) -> Update:
-    """What `update_to_json` wrote."""
+    """Return the update that `update_to_json` wrote as `text`."""
     record: dict[str, Any] = json.loads(text)
     steps: dict[str, dict[str, Any]] = record.get("steps", {})
     return Update(
@@ -52,7 +52,7 @@ def update_from_json(text: str) -> Update:
         model=record.get("model"),
         planned=record.get("planned", False),
         changes=tuple(Change(**_known(item, _CHANGE)) for item in record.get("changes", ())),
-        refused=tuple(Refused(**_known(item, _REFUSED)) for item in record.get("refused", ())),
+        refused=tuple(RefusedProposal(**_known(item, _REFUSED)) for item in record.get("refused", ())),
         proposals=tuple(Proposal(**_tagged(item, _PROPOSAL)) for item in record.get("proposals", ())),
         writes=tuple(PlannedWrite(**_tagged(item, _WRITE)) for item in record.get("writes", ())),
         learned=record.get("learned", 0),
@@ -64,7 +64,7 @@ def update_from_json(text: str) -> Update:
 
 
 def is_indexed(update: Update) -> bool:
-    """Whether the turn's messages are in the vector index by now."""
+    """Tell whether the turn's messages are in the vector index."""
     step = update.steps.get("index")
     return step is not None and step.status == "done"
 
@@ -101,7 +101,7 @@ def _undo(record: Mapping[str, Any]) -> Undo:
     )
 
 
-def _earlier_record(earlier: Earlier) -> dict[str, Any]:
+def _earlier_record(earlier: PreviousAnswer) -> dict[str, Any]:
     return {
         "at": earlier.at.isoformat(),
         "writes": _records(earlier.writes, _WRITE),
@@ -110,8 +110,8 @@ def _earlier_record(earlier: Earlier) -> dict[str, Any]:
     }
 
 
-def _earlier(record: Mapping[str, Any]) -> Earlier:
-    return Earlier(
+def _earlier(record: Mapping[str, Any]) -> PreviousAnswer:
+    return PreviousAnswer(
         at=datetime.fromisoformat(record["at"]),
         writes=tuple(PlannedWrite(**_tagged(item, _WRITE)) for item in record.get("writes", ())),
         fact_ids=tuple(record.get("fact_ids", ())),

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from memory.documents import Documents
-from memory.vector_index import VectorIndex
-from tests.domain.indexed import open_documents, open_index
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.vector_index import VectorIndex
+from tests.domain.support.indexed import open_documents, open_index
 
 
 @pytest.fixture
-async def documents(tmp_path: Path) -> AsyncGenerator[Documents]:
+async def store(tmp_path: Path) -> AsyncGenerator[Store]:
     async with open_documents(tmp_path) as opened:
         yield opened
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory.decision import Proposal
-from memory.errors import FactConflict, FactsChanged, UpdatePending
-from memory.fact import Fact
-from tests.domain.handling import House, house, says
+from recollect.memory.values.decision import Proposal
+from recollect.memory.values.errors import FactConflict, FactsChanged, UpdatePending
+from recollect.memory.values.fact import Fact
+from tests.domain.support.handling import House, house, says
 
 EXAMPLES = 60
 KEYS = ("city", "job", "pet")
@@ -91,7 +91,7 @@ class Life:
         assert turn.update is not None
         steps = {**turn.update.steps, "facts": replace(turn.update.steps["facts"], status="pending")}
         pending = replace(turn.update, steps=steps)
-        assert await self.home.documents.conversations.rewrite(turn, result=turn.result or {}, update=pending)
+        assert await self.home.store.conversations.rewrite(turn, result=turn.result or {}, update=pending)
         self.home.updater.notify(self.home.user)
         ended = await self.home.updater.wait_ended(user_id=self.home.user, turn_id=turn.message.turn_id, seconds=10)
         assert ended is not None

@@ -1,4 +1,4 @@
-"""An OpenTelemetry collector on a loopback port: takes traces over HTTP as protobuf, and keeps their spans."""
+"""An OpenTelemetry collector on a loopback port: it receives traces over HTTP as protobuf, and keeps their spans."""
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -30,15 +30,15 @@ class FakeCollector:
 
     @property
     def url(self) -> str:
-        """What OTEL_EXPORTER_OTLP_ENDPOINT is set to."""
+        """Return the value for OTEL_EXPORTER_OTLP_ENDPOINT."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def named(self, name: str) -> list[Sent]:
-        """The spans of this name, in the order in which they came."""
+        """Return the spans of this name, in the order in which they came."""
         return [span for span in self.spans if span.name == name]
 
     def children(self, parent: Sent) -> list[str]:
-        """The names of the span's children."""
+        """Return the names of the span's children."""
         return [span.name for span in self.spans if span.parent == parent.id]
 
     def _take(self, path: str, body: bytes) -> int:
@@ -62,7 +62,7 @@ class FakeCollector:
                 self.end_headers()
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         return Handler
 

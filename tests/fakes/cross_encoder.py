@@ -17,7 +17,7 @@ _SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 
 
 def write_cross_encoder(folder: Path, *, words: str, longest: int = 1_024, last: str = "Identity") -> None:
-    """Write it; `longest` is in tokens, `last` an operation on the scores ("Log" makes those below 0 no numbers)."""
+    """Write the files; `longest` is in tokens, `last` an operation on the scores ("Log" makes those below 0 NaN)."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import WhitespaceSplit

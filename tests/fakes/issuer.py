@@ -14,7 +14,7 @@ PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
 
 class FakeIssuer:
-    """`keys` by their ids; `published` are those that the key set shows; `status` is what it answers with."""
+    """An issuer with `keys` by their ids; the key set shows the `published` ones; `status` is its answers' status."""
 
     def __init__(self) -> None:
         self.keys: dict[str, PrivateKey] = {}
@@ -41,7 +41,7 @@ class FakeIssuer:
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
     def add(self, kid: str, *, curve: bool = False, **said: Any) -> None:
-        """Make a key and publish it; `said` adds fields to what is published of it, or replaces them."""
+        """Make a key and publish it; `said` adds or replaces fields of its published half."""
         self.keys[kid] = (
             ec.generate_private_key(ec.SECP256R1())
             if curve
@@ -50,14 +50,14 @@ class FakeIssuer:
         self.published.append({**self.public(kid), "kid": kid, **said})
 
     def public(self, kid: str) -> dict[str, Any]:
-        """The public half as a key set has it."""
+        """Return the public half as a key set has it."""
         key = self.keys[kid]
         if isinstance(key, rsa.RSAPrivateKey):
             return dict(RSAAlgorithm.to_jwk(key.public_key(), as_dict=True))
         return dict(ECAlgorithm.to_jwk(key.public_key(), as_dict=True))
 
     def signed(self, kid: str, claims: dict[str, Any], *, shown: str | None = None, algorithm: str = "RS256") -> str:
-        """A token signed with a key; `shown` is the key's id in its header, "" for none."""
+        """Return a token signed with a key; `shown` is the key's id in its header, "" for none."""
         name = kid if shown is None else shown
         return jwt.encode(claims, self.keys[kid], algorithm, headers={"kid": name} if name else None)
 

@@ -1,4 +1,4 @@
-"""ONNX models as bytes, without the package `onnx`: as much of its protobuf form as small graphs need.
+"""ONNX models as bytes, without the package `onnx`: the part of its protobuf form that small graphs need.
 
 The fields' numbers are those of onnx.proto (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto).
 """
@@ -26,7 +26,7 @@ class Node(NamedTuple):
 def model(
     nodes: Sequence[Node], *, inputs: Sequence[str], output: str, constants: dict[str, float | list[int]]
 ) -> bytes:
-    """A model over int64 matrices of any size; a constant is one float or a list of int64."""
+    """Return a model over int64 matrices of any size; a constant is one float or a list of int64."""
     graph = b"".join(
         [
             *(_field(1, _node(node)) for node in nodes),

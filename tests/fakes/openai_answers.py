@@ -13,17 +13,17 @@ Answer = str | int | bytes | Mapping[str, Any]
 
 AGENT_TOOLS = frozenset({"search_memory", "remember_fact"})
 CLIENT_TOOLS = frozenset({"get_weather", "get_time"})
-"""What tests of chat clients call their own tools."""
+"""The tools of chat clients in tests."""
 _USAGE = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
 
 
 def call(name: str, /, **args: Any) -> Body:
-    """A message that calls one tool."""
+    """Return a message that calls one tool."""
     return {"content": None, "tool_calls": [{"id": f"call_{name}", "name": name, "arguments": json.dumps(args)}]}
 
 
 def vector_of(text: str, dimensions: int) -> list[float]:
-    """The default embedding: each word adds one to its place."""
+    """Return the default embedding: each word adds one to its place."""
     vector = [0.001] * dimensions
     for word in text.lower().replace("'s", "").split():
         vector[crc32(word.strip(".,!?'\"").encode()) % dimensions] += 1.0
@@ -31,7 +31,7 @@ def vector_of(text: str, dimensions: int) -> list[float]:
 
 
 def extraction_tool(body: Body) -> Body | None:
-    """The function of an extraction request, None for any other."""
+    """Return the function of an extraction request, None for any other."""
     functions = [tool["function"] for tool in body.get("tools") or ()]
     return next((function for function in functions if function["name"] not in AGENT_TOOLS | CLIENT_TOOLS), None)
 
@@ -52,7 +52,7 @@ def response(answer: Answer) -> bytes:
         status = body.pop("status", 200)
         content = json.dumps(body).encode()
     head = b"HTTP/1.1 %d Scripted\r\ncontent-type: %s\r\ncontent-length: %d\r\n" % (status, kind, len(content))
-    # The client's own pause before a retry would cost each test half a second.
+    # Without this the client's own pause before a retry would cost each test half a second.
     return head + b"retry-after-ms: 5\r\n\r\n" + content
 
 
@@ -95,7 +95,7 @@ def pieces(body: Body, message: Mapping[str, Any]) -> list[bytes]:
 
 
 def embedding(body: Body, *, dimensions: int, floats_only: bool) -> Body:
-    """The default answer to an embedding request."""
+    """Return the default answer to an embedding request."""
     texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
     vectors: list[Any] = [vector_of(text, body.get("dimensions") or dimensions) for text in texts]
     if body.get("encoding_format") == "base64" and not floats_only:

@@ -218,7 +218,7 @@ class FakeOpenAI:
         return None
 
     async def _wait(self, seconds: float, reader: asyncio.StreamReader) -> bool:
-        """Whether the client is still there after the time, and after `release()`."""
+        """Wait, also for `release()`; tell whether the client is still connected then."""
         if not seconds and self._free.is_set():
             return not reader.at_eof()
         gone = asyncio.ensure_future(reader.read(1))
@@ -271,7 +271,7 @@ class FakeOpenAI:
 
 
 def is_summary(body: Body) -> bool:
-    """Whether a chat is asked to write a thread's summary."""
+    """Tell whether a chat is asked to write a thread's summary."""
     return str(body["messages"][0]["content"]).startswith("You keep the summary of one conversation.")
 
 

@@ -9,9 +9,16 @@ from pathlib import Path
 import pytest
 from langchain_core.documents import Document
 
-from memory.errors import ConfigurationError, FactConflict, FactsChanged, InvalidRequest, NotFound, TurnConflict
-from memory.mem_agent import MemoryAgent, MockMemoryAgent
-from memory.mem_config import MemoryConfig
+from recollect.memory.mem_agent import MemoryAgent, MockMemoryAgent
+from recollect.memory.values.errors import (
+    ConfigurationError,
+    FactConflict,
+    FactsChanged,
+    InvalidRequest,
+    NotFound,
+    TurnConflict,
+)
+from recollect.memory.values.mem_config import MemoryConfig
 
 PROJECT = Path(__file__).parents[2]
 
@@ -105,7 +112,7 @@ async def test_update_is_deprecated(agent: MemoryAgent) -> None:
 UNSTORABLE = [
     ("", "Hi.", None),
     ("a\x00b", "Hi.", None),
-    ("x" * 32_001, "Hi.", None),
+    ("x" * 200_001, "Hi.", None),
     ("Hi.", "\ud800", None),
     ("Hi.", "Hi.", "a/b"),
 ]
@@ -135,7 +142,7 @@ async def test_the_mock_logs_and_stores_nothing(
     caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    caplog.set_level("INFO", "memory.mock_agent")
+    caplog.set_level("INFO", "recollect.memory.mock_agent")
     async with MockMemoryAgent() as mock:
         assert await mock.update_facts_and_embeddings("My secret name is Ada.", "Hi.") == {}
         assert await mock.get_user_facts() == {}
@@ -152,7 +159,11 @@ async def test_the_mock_logs_and_stores_nothing(
         assert await mock.undo("turn") == {"turn_id": "turn", "undone": [], "left": []}
         assert await mock.learn("turn") == {}
         assert await mock.add_text("secret") == {}
-    assert len(caplog.records) == 15
+        assert await mock.chat("secret") == {}
+        assert await mock.store_message("user", "secret") == {}
+        assert await mock.stats() == {}
+        assert await mock.clear() == {}
+    assert len(caplog.records) == 19
     assert "secret" not in caplog.text
     assert await asyncio.to_thread(lambda: list(tmp_path.iterdir())) == []
 
@@ -220,6 +231,54 @@ async def test_a_text_teaches_without_a_turn(agent: MemoryAgent) -> None:
     ]
     with pytest.raises(InvalidRequest):
         await agent.add_text("")
+
+
+async def test_a_chat_remembers_and_is_a_turn_like_any(agent: MemoryAgent) -> None:
+    first = await agent.chat("Hi, I'm Ada and I work as a pilot.", turn_id="one")
+    assert (first["turn_id"], first["model"], first["memory"]["update"]["status"]) == ("one", "offline", "done")
+    assert "Ada" in first["reply"]
+    asked = await agent.chat("What is my job?")
+    assert asked["reply"] == "You work as a pilot."
+    assert (asked["memory"]["window"], asked["memory"]["facts"]["occupation"]) == (1, "pilot")
+    assert asked["memory"]["degraded"] == []
+    again = await agent.chat("Hi, I'm Ada and I work as a pilot.", turn_id="one")
+    assert again["reply"] == first["reply"]
+    with pytest.raises(TurnConflict):
+        await agent.chat("Something else", turn_id="one")
+    with pytest.raises(InvalidRequest):
+        await agent.chat("")
+    assert len(await agent.fetch_short_term()) == 4
+
+
+async def test_messages_are_stored_one_by_one(agent: MemoryAgent) -> None:
+    with pytest.raises(InvalidRequest):
+        await agent.store_message("assistant", "Nobody asked.")
+    with pytest.raises(InvalidRequest):
+        await agent.store_message("system", "Be nice.")  # type: ignore[arg-type]
+    asked = await agent.store_message("user", "I live in Oslo.", turn_id="one", metadata={"client": "web"})
+    assert (asked["turn_id"], asked["role"], asked["metadata"]) == ("one", "user", {"client": "web"})
+    assert (await agent.stats())["messages"] == 1
+    assert await agent.fetch_short_term() == []
+    answered = await agent.store_message("assistant", "Noted.", name="Bot")
+    assert (answered["turn_id"], answered["role"], answered["name"]) == ("one", "assistant", "Bot")
+    assert [item["content"] for item in await agent.fetch_short_term()] == ["I live in Oslo.", "Noted."]
+    with pytest.raises(InvalidRequest):
+        await agent.store_message("assistant", "Noted again.")
+    await agent.learn("one")
+    assert await agent.get_user_facts() == {"location": "Oslo"}
+
+
+async def test_a_thread_is_counted_and_cleared(agent: MemoryAgent, cfg: MemoryConfig) -> None:
+    await agent.chat("My name is Ada.")
+    async with MemoryAgent("ada", "t2", cfg) as other:
+        await other.chat("I live in Oslo.")
+        assert (await agent.stats())["turns"] == 2
+        assert (await agent.stats(scope="thread"))["turns"] == 1
+        assert (await agent.clear())["conversations"] == 2
+        assert (await agent.stats(scope="thread"))["messages"] == 0
+        assert await agent.fetch_short_term() == []
+        assert await agent.get_user_facts() == {"name": "Ada", "location": "Oslo"}
+        assert len(await other.fetch_short_term()) == 2
 
 
 def test_the_readme_prints_what_it_says(tmp_path: Path) -> None:

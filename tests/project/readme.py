@@ -6,18 +6,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.providers.presets import PRESETS
-from settings import Settings
+from recollect.memory.providers.presets import PRESETS
+from recollect.settings import Settings
 from tests.project.test_env_example import as_written
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / name for name in ("README.md", "docs/http.md", "docs/models.md", "docs/agent.md", "docs/settings.md")]
+GUIDE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+"""What a newcomer reads, in order: later examples go on from what earlier ones have said."""
 EXTRAS = {"anthropic": "extra `anthropic`", "gemini": "extra `gemini`"}
 
 
 def blocks(language: str) -> list[str]:
     """The code blocks of one language, in order."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ def _is_closed(lines: Sequence[str]) -> bool:
 
 def generated(name: str) -> str:
     """The table that stands behind the comment which names it."""
-    marked = re.search(rf"^<!-- {name}: generated, .*-->\n\n((?:\|.*\n)*)", README, re.MULTILINE)
+    marked = re.search(rf"^<!-- {name}: generated, .*-->\n\n((?:\|.*\n)*)", GUIDE, re.MULTILINE)
     assert marked is not None, f"README.md has no table {name}"
     return marked[1]
 

@@ -6,7 +6,7 @@ import sys
 
 from typer.main import get_command
 
-from api.cli import app
+from recollect.api.cli.main import app
 
 HEAVY = ["fastapi", "httpx", "langgraph", "mcp", "openai", "prompt_toolkit", "pymongo", "qdrant_edge", "uvicorn"]
 COMMANDS = {
@@ -27,7 +27,8 @@ def test_it_has_every_command_and_each_says_what_it_does() -> None:
 
 def test_help_loads_nothing_heavy() -> None:
     script = (
-        "import json, sys; sys.argv = ['recollect', '--help']; from api.cli import app; app(standalone_mode=False);"
+        "import json, sys; sys.argv = ['recollect', '--help'];"
+        "from recollect.api.cli.main import app; app(standalone_mode=False);"
         "print(json.dumps([name for name in json.loads(sys.stdin.read()) if name in sys.modules]))"
     )
     done = subprocess.run(

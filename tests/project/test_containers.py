@@ -10,10 +10,10 @@ ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-PINNED = re.compile(r"^[a-z0-9./-]+:v?\d+\.\d+\.\d+(-[a-z0-9.-]+)?$")
+PINNED = re.compile(r"^[a-z0-9./-]+:v?\d+\.\d+\.\d+(-[a-z0-9.-]+)?@sha256:[0-9a-f]{64}$")
 
 
-def test_every_image_is_pinned_to_a_version() -> None:
+def test_every_image_is_pinned_to_a_version_and_its_digest() -> None:
     images = [service["image"] for service in SERVICES.values() if "image" in service]
     images += re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
 
@@ -22,7 +22,7 @@ def test_every_image_is_pinned_to_a_version() -> None:
 
 
 def test_qdrant_knows_the_scoped_idf() -> None:
-    version = SERVICES["qdrant"]["image"].rpartition(":v")[2]
+    version = SERVICES["qdrant"]["image"].partition("@")[0].rpartition(":v")[2]
 
     assert tuple(int(part) for part in version.split(".")) >= (1, 19, 0)
 
@@ -36,6 +36,18 @@ def test_every_service_is_checked_and_restarted_and_keeps_its_data(name: str) ->
     volume, _, folder = service["volumes"][0].partition(":")
     assert volume in COMPOSE["volumes"]
     assert folder == {"app": "/data", "mongo": "/data/db", "qdrant": "/qdrant/storage"}[name]
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_every_service_writes_to_its_volume_alone_and_has_no_rights(name: str) -> None:
+    service = SERVICES[name]
+
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert "cap_add" not in service
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert not service.get("privileged")
+    assert "/tmp" in [folder.partition(":")[0] for folder in service["tmpfs"]]
 
 
 def test_only_the_app_is_published_and_on_loopback_alone() -> None:
@@ -77,6 +89,7 @@ def test_every_file_the_image_is_built_from_exists() -> None:
         "graph",
         "memory",
         "pyproject.toml",
+        "recollect",
         "requirements.lock",
         "settings.py",
     } == set(allowed)

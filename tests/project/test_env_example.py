@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic_core import to_jsonable_python
 
-from settings import Settings
+from recollect.settings import Settings
 
 EXAMPLE = Path(__file__).parents[2] / ".env.example"
 ENTRY = re.compile(r"^(?P<off># ?)?(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>\S*)", re.MULTILINE)

@@ -3,7 +3,7 @@ import socket
 
 import pytest
 
-from settings import Settings
+from recollect.settings import Settings
 from tests.conftest import KEPT
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from api.cli import app
-from memory import errors
-from settings import Settings
+from recollect.api.cli.main import app
+from recollect.memory.values import errors
+from recollect.settings import Settings
 from tests.project.readme import (
+    GUIDE,
     README,
     ROOT,
     blocks,
@@ -22,10 +23,15 @@ from tests.project.readme import (
     providers_table,
     settings_table,
 )
-from tests.service.running import Service, service
+from tests.service.support.running import Service, service
 
 SHOWN_PORT = 8000
-MARKDOWN = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "memory" / "README.md"})
+MARKDOWN = sorted(
+    {
+        *ROOT.glob("*.md"),
+        *(page for folder in ("docs", "memory", "graph", "api") for page in (ROOT / folder).rglob("*.md")),
+    }
+)
 
 
 def shown_port() -> int | None:
@@ -152,7 +158,7 @@ def _leads_somewhere(page: Path, link: str) -> bool:
 
 
 def test_every_make_target_that_it_names_exists() -> None:
-    named = set(re.findall(r"\bmake ([a-z]+)\b", "\n".join(blocks("sh") + re.findall(r"`([^`\n]+)`", README))))
+    named = set(re.findall(r"\bmake ([a-z]+)\b", "\n".join(blocks("sh") + re.findall(r"`([^`\n]+)`", GUIDE))))
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
     assert {"run", "test", "studio"} <= named
@@ -161,27 +167,31 @@ def test_every_make_target_that_it_names_exists() -> None:
 
 def test_every_command_that_it_names_exists() -> None:
     commands = set(getattr(get_command(app), "commands", {}))
-    named = set(re.findall(r"\brecollect ([a-z]+)\b", "\n".join(blocks("sh") + re.findall(r"`([^`\n]+)`", README))))
+    named = set(re.findall(r"\brecollect ([a-z]+)\b", "\n".join(blocks("sh") + re.findall(r"`([^`\n]+)`", GUIDE))))
 
     assert "serve" in named
     assert named <= commands
 
 
 def test_every_setting_that_it_sets_exists() -> None:
-    named = set(re.findall(r"\b([A-Z][A-Z0-9_]+)=", README))
+    named = set(re.findall(r"\b([A-Z][A-Z0-9_]+)=", GUIDE))
 
     assert {"MONGODB_URL", "OPENAI_API_KEY", "AGENT"} <= named
     assert named <= {name.upper() for name in Settings.model_fields}
 
 
 def test_every_error_code_that_it_explains_exists() -> None:
-    table = re.search(r"^\| status \|.*?\n\n", README, re.MULTILINE | re.DOTALL)
+    table = re.search(r"^\| status \|.*?\n\n", GUIDE, re.MULTILINE | re.DOTALL)
     assert table is not None
     explained = set(re.findall(r"`([a-z]+_[a-z]+)`", table[0])) - {"turn_id"}
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     raised = {kind.code for kind in kinds if issubclass(kind, errors.RecollectError)}
 
     assert explained - raised == {"foreign_host", "foreign_origin"}
+
+
+def test_it_is_short() -> None:
+    assert len(README.splitlines()) <= 250
 
 
 def test_every_folder_on_its_map_exists() -> None:

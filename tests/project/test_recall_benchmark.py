@@ -13,9 +13,9 @@ import pytest
 from benchmarks.locomo import Observation, Question, Talk, read_locomo
 from benchmarks.recall_folds import Weights, chosen_elsewhere, folds, weights_grid
 from benchmarks.recall_measures import Outcome, curve, figures, outcome
-from memory.hit import Hit
-from memory.signals import PEOPLE, PEOPLE_BY_WORDS
-from memory.vector_index import Entry
+from recollect.memory.ports.vector_index import Entry
+from recollect.memory.recall.hit import Hit
+from recollect.memory.recall.signals import PEOPLE, PEOPLE_BY_WORDS
 from tests.conftest import ROOT
 
 SAID = [

@@ -2,9 +2,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from memory.chat_model import ChatModel
-from memory.mem_config import MemoryConfig
-from memory.providers.catalog import open_chat_model
+from recollect.memory.ports.chat_model import ChatModel
+from recollect.memory.providers.catalog import open_chat_model
+from recollect.memory.values.mem_config import MemoryConfig
 from tests.fakes.openai_server import FakeOpenAI
 
 

@@ -1,6 +1,6 @@
 """Requests that several tests make."""
 
-from memory.chat_model import ChatModel, ChatReply, ChatRequest, ToolSpec
+from recollect.memory.ports.chat_model import ChatModel, ChatReply, ChatRequest, ToolSpec
 
 SEARCH: ToolSpec = {
     "type": "function",

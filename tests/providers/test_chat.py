@@ -8,10 +8,10 @@ import pytest
 from langgraph.graph import START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
 from typing_extensions import TypedDict
 
-from memory.chat_model import ChatModel, ChatReply, ChatRequest, Usage
-from memory.errors import ModelTimeout, ModelUnavailable
-from memory.mem_config import MemoryConfig
-from memory.providers.catalog import open_chat_model, open_extraction_chats
+from recollect.memory.ports.chat_model import ChatModel, ChatReply, ChatRequest, Usage
+from recollect.memory.providers.catalog import open_chat_model, open_extraction_chats
+from recollect.memory.values.errors import ModelTimeout, ModelUnavailable
+from recollect.memory.values.mem_config import MemoryConfig
 from tests.fakes.openai_server import FakeOpenAI, call
 from tests.providers.requests import AS_JSON, DECIDE, EXTRACT, HELLO, SEARCH, WITH_TOOLS, streamed
 
@@ -272,7 +272,7 @@ async def test_a_model_without_tools_is_asked_without_them(
 ) -> None:
     fake.on_chat = lambda body: status if body.get("tools") else None
     assert chat.calls_tools
-    with caplog.at_level(logging.WARNING, logger="memory"):
+    with caplog.at_level(logging.WARNING, logger="recollect.memory"):
         for _ in range(2):
             reply = await chat.complete(WITH_TOOLS) if form == "plain" else (await streamed(chat, WITH_TOOLS))[1]
             assert reply.text == "All right."

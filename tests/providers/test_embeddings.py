@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 import numpy as np
 import pytest
 
-from memory.embedder import Embedder
-from memory.errors import ConfigurationError, ModelTimeout, ModelUnavailable
-from memory.mem_config import MemoryConfig
-from memory.providers.catalog import open_embedder
-from memory.providers.endpoint import Endpoint
-from memory.providers.openai_embeddings import open_openai_embedder
+from recollect.memory.ports.embedder import Embedder
+from recollect.memory.providers.catalog import open_embedder
+from recollect.memory.providers.endpoint import Endpoint
+from recollect.memory.providers.openai.embeddings import open_openai_embedder
+from recollect.memory.values.errors import ConfigurationError, ModelTimeout, ModelUnavailable
+from recollect.memory.values.mem_config import MemoryConfig
 from tests.fakes.openai_server import FakeOpenAI
 
 

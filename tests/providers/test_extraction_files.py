@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.errors import ConfigurationError
-from memory.providers.extraction_files import read_rules, read_schema
+from recollect.memory.providers.extraction_files import read_rules, read_schema
+from recollect.memory.values.errors import ConfigurationError
 
 
 def test_without_files_there_are_none() -> None:

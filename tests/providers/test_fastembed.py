@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memory.embedder import Embedder
-from memory.errors import ConfigurationError
-from memory.mem_config import MemoryConfig
-from memory.providers.catalog import open_embedder
+from recollect.memory.ports.embedder import Embedder
+from recollect.memory.providers.catalog import open_embedder
+from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.mem_config import MemoryConfig
 from tests.fakes.openai_server import FakeOpenAI
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"

@@ -12,8 +12,9 @@ from bson import ObjectId
 from pymongo import AsyncMongoClient
 from pymongo.asynchronous.database import AsyncDatabase
 
-from memory.errors import InvalidRequest, StoreUnavailable
-from memory.stores.import_mongo import merged, read_mongo
+from recollect.memory.transfer.line_source import SourceHoldings
+from recollect.memory.transfer.sources.mongo import merged, read_mongo
+from recollect.memory.values.errors import InvalidRequest, StoreUnavailable
 
 AT = datetime(2025, 6, 22, 9, 0, tzinfo=UTC)
 Database = AsyncDatabase[dict[str, Any]]
@@ -68,7 +69,7 @@ async def test_two_collections_of_the_same_talk_are_merged(mongodb_url: str, dat
     await database["user_facts"].insert_many(
         [
             {"user_id": str(owner), "facts": {"name": "Ada", "Home Town": "Paris"}, "last_update": at(40)},
-            {"user_id": "eve", "value": "no dict"},
+            {"user_id": "eve", "facts": {}},
         ]
     )
     found = await read(mongodb_url, database)
@@ -86,6 +87,66 @@ async def test_two_collections_of_the_same_talk_are_merged(mongodb_url: str, dat
         ("home_town", "Paris", str(owner)),
     ]
     assert await read(mongodb_url, database) == found
+
+
+async def test_a_unified_collection_tells_pairs_and_sessions(mongodb_url: str, database: Database) -> None:
+    session, owner = ObjectId(), ObjectId()
+
+    def said(role: str, content: str, seconds: float, pair: str | None) -> dict[str, Any]:
+        home: dict[str, Any] = {"session_id": session, "thread_id": "t1", "user_id": owner}
+        whole: dict[str, Any] = {**home, "role": role, "content": content, "metadata": {}, "timestamp": at(seconds)}
+        return whole if pair is None else {**whole, "message_pair_id": pair}
+
+    await database["conversations"].insert_many(
+        [
+            said("assistant", "Two", 5, "b"),
+            said("user", "First", 0, "a"),
+            said("user", "Second", 1, "b"),
+            said("assistant", "One", 4, "a"),
+            said("user", "Nobody answers", 9, "c"),
+            said("user", "By itself", 10, None),
+        ]
+    )
+    await database["messages_history"].insert_one(
+        {"user_id": str(owner), "thread_id": "t1", "role": "user", "content": "First", "timestamp": at(3)}
+    )
+    # As we write them ourselves: a place where nothing was said, and metadata as text.
+    own = {"user_id": "eve", "thread_id": "t", "session_id": "t", "role": "user", "timestamp": AT, "position": 1}
+    await database["conversations"].insert_many(
+        [
+            {**own, "_id": "a", "content": "", "metadata": "{}", "absent": True},
+            {**own, "_id": "b", "content": "Ho", "metadata": '{"n": 1}', "role": "assistant", "position": 2},
+        ]
+    )
+    await database["user_facts"].insert_many(
+        [
+            {"_id": "1", "user_id": "eve", "key": "city", "value": "Rome", "statement": "city: Rome", "state": "open"},
+            {"_id": "2", "user_id": "eve", "key": "city", "value": "Oslo", "statement": "city: Oslo", "state": "ended"},
+            {"_id": "3", "user_id": "eve", "key": None, "value": "x", "statement": "Eve flies.", "state": "open"},
+            {"_id": "4", "user_id": "eve", "facts": {}},
+        ]
+    )
+    await database["orders"].insert_one({"total": 1})
+    holdings = SourceHoldings()
+    lines = [line.said async for line in read_mongo(f"{mongodb_url}/{database.name}", user_id=None, holdings=holdings)]
+    found = [dict(line) for line in lines if isinstance(line, dict)]
+    assert len(found) == len(lines)
+    talk = [one for one in found if one.get("user_id") == str(owner)]
+    assert [(one["content"], one.get("pair_id")) for one in talk] == [
+        ("First", "a"),
+        ("Second", "b"),
+        ("One", "a"),
+        ("Two", "b"),
+        ("Nobody answers", None),
+        ("By itself", None),
+    ]
+    assert {one["metadata"]["session_id"] for one in talk} == {str(session)}
+    assert [(one["content"], one["metadata"]) for one in found if one.get("thread_id") == "t"] == [("Ho", {"n": 1})]
+    assert [(one.get("key"), one["value"]) for one in found if one.get("kind") == "fact"] == [
+        ("city", "Rome"),
+        (None, "Eve flies."),
+    ]
+    assert (holdings.read, holdings.skipped) == (["conversations", "messages_history", "user_facts"], ["orders"])
 
 
 async def test_what_tells_no_time_was_said_when_it_was_stored(mongodb_url: str, database: Database) -> None:

@@ -7,9 +7,9 @@ from uuid import UUID, uuid5
 import pytest
 from qdrant_client import AsyncQdrantClient, models
 
-from memory.errors import InvalidRequest, StoreUnavailable
-from memory.import_source import SourceLine, Unreadable
-from memory.stores.import_qdrant import names_in, read_qdrant
+from recollect.memory.transfer.line_source import SourceHoldings, SourceLine, Unreadable
+from recollect.memory.transfer.sources.qdrant import names_in, read_qdrant
+from recollect.memory.values.errors import InvalidRequest, StoreUnavailable
 
 _NAMESPACE = UUID(int=1)
 
@@ -57,6 +57,20 @@ async def test_turns_of_all_memory_collections_are_read_in_order(client: AsyncQd
     ]
     assert len({one["message_id"] for one in said}) == 5
     assert await read(client) == lines
+
+
+async def test_collections_are_named_by_whether_they_are_read(client: AsyncQdrantClient) -> None:
+    user = "64b7f1c2a1b2c3d4e5f60718"
+    payload = {"page_content": "User: Hi\nAssistant: Ho", "metadata": {"timestamp": "2025-01-02T00:00:00"}}
+    await keep(client, f"mem_{user}_talk_of_2025", payload)
+    await keep(client, "papers", {"text": "E = mc2"})
+    await keep(client, "recollect__x", {"page_content": "User: No\nAssistant: No"})
+    holdings = SourceHoldings()
+    lines = [line.said async for line in read_qdrant(client, user_id=None, holdings=holdings, own="recollect")]
+    assert {(line["user_id"], line["thread_id"]) for line in lines if isinstance(line, dict)} == {
+        (user, "talk_of_2025")
+    }
+    assert (holdings.read, holdings.skipped) == ([f"mem_{user}_talk_of_2025"], ["papers"])
 
 
 async def test_more_points_than_a_page_are_read(client: AsyncQdrantClient) -> None:

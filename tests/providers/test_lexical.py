@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.providers.lexical import DIMENSION, LexicalEmbedder, embed, words
+from recollect.memory.providers.lexical import DIMENSION, LexicalEmbedder, embed, words
 
 
 def likeness(one: str, other: str) -> float:
@@ -73,7 +73,7 @@ def test_signs_and_numbers_tell_apart() -> None:
 
 
 def test_it_is_the_same_in_every_process() -> None:
-    code = "from memory.providers.lexical import embed; print(repr(embed('My dog Rex, 犬, naïve')))"
+    code = "from recollect.memory.providers.lexical import embed; print(repr(embed('My dog Rex, 犬, naïve')))"
     seen = {
         subprocess.run(
             [sys.executable, "-c", code],

@@ -2,9 +2,9 @@
 
 import pytest
 
-from memory.errors import ModelTimeout, ModelUnavailable
-from memory.mem_config import MemoryConfig
-from memory.providers.catalog import open_chat_model
+from recollect.memory.providers.catalog import open_chat_model
+from recollect.memory.values.errors import ModelTimeout, ModelUnavailable
+from recollect.memory.values.mem_config import MemoryConfig
 from tests.fakes.openai_server import FakeOpenAI
 
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from memory.chat_model import ChatRequest, Usage
-from memory.errors import ConfigurationError, ModelUnavailable
-from memory.mem_config import MemoryConfig
-from memory.providers.catalog import open_chat_model
-from memory.providers.chat_messages import to_langchain
-from memory.providers.endpoint import endpoint
-from memory.providers.langchain_chat import NativeDialect
-from memory.providers.native_chat import build
-from memory.providers.presets import PRESETS
+from recollect.memory.ports.chat_model import ChatRequest, Usage
+from recollect.memory.providers.catalog import open_chat_model
+from recollect.memory.providers.chat_messages import to_langchain
+from recollect.memory.providers.endpoint import endpoint
+from recollect.memory.providers.langchain_chat import NativeDialect
+from recollect.memory.providers.native_chat import build
+from recollect.memory.providers.presets import PRESETS
+from recollect.memory.values.errors import ConfigurationError, ModelUnavailable
+from recollect.memory.values.mem_config import MemoryConfig
 from tests.fakes.openai_server import FakeOpenAI
 from tests.providers.requests import DECIDE, EXTRACT, HELLO
 

@@ -2,8 +2,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from memory.chat_model import ChatReply, ChatRequest, KnownMemory
-from memory.providers.offline import OfflineChat
+from recollect.memory.ports.chat_model import ChatReply, ChatRequest, KnownMemory
+from recollect.memory.providers.offline import OfflineChat
+from recollect.memory.providers.offline.acknowledgement import NOT_KEPT
 
 FACTS = {
     "name": "Ada",
@@ -142,3 +143,19 @@ async def test_the_stream_is_the_reply_word_by_word_and_usage_is_counted() -> No
 @pytest.mark.parametrize("messages", [[], [{"role": "user"}], [{"role": "user", "content": None}]])
 async def test_a_request_without_words_is_answered_too(messages: Sequence[Mapping[str, object]]) -> None:
     assert (await OfflineChat().complete(ChatRequest(messages=messages))).text == "Understood."
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        ("I live in Rome.", f"Understood: you live in Rome. {NOT_KEPT}"),
+        ("Hi, I'm Ada. I work as a nurse.", f"Nice to meet you, Ada. Understood: you work as a nurse. {NOT_KEPT}"),
+        ("I live in Rome. Where do I live?", f"Understood: you live in Rome. You live in Rome. {NOT_KEPT}"),
+        ("The weather turned.", f"Understood. {NOT_KEPT}"),
+        ("Hello", "Hello."),
+        ("Thanks!", "You're welcome."),
+    ],
+)
+async def test_where_nothing_is_kept_the_reply_says_so(message: str, says: str) -> None:
+    request = ChatRequest(messages=[{"role": "user", "content": message}], memory=KnownMemory(is_kept=False))
+    assert (await OfflineChat().complete(request)).text == says

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.chat_model import Usage
-from memory.errors import InvalidRequest
-from memory.evidence import quote_problem
-from memory.extraction_schema import WantedKeys
-from memory.extractor import Extraction, ExtractionRequest, Said
-from memory.fact import Ended, Fact
-from memory.providers.offline import OfflineExtractor
-from memory.reconciliation import PlanRequest, plan
+from recollect.memory.learning.extraction.schema import WantedKeys
+from recollect.memory.learning.proof.evidence import quote_problem
+from recollect.memory.learning.reconciliation import PlanRequest, plan
+from recollect.memory.ports.chat_model import Usage
+from recollect.memory.ports.extractor import Extraction, ExtractionRequest, Said
+from recollect.memory.providers.offline import OfflineExtractor
+from recollect.memory.values.errors import InvalidRequest
+from recollect.memory.values.fact import Ended, Fact
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -96,6 +96,10 @@ LEARNED = [
     ("I'm vegan.", {"diet": "vegan"}),
     ("I'm German", {"nationality": "German"}),
     ("Don't forget that I like jazz", {"likes_jazz": "jazz"}),
+    ('My band is "The Who"', {"band": "The Who"}),
+    ("I like jazz.\n> My name is Bob\nI live in Rome.", {"likes_jazz": "jazz", "location": "Rome"}),
+    ("~~~\nMy name is Bob\n~~~\nI live in Rome.", {"location": "Rome"}),
+    ("I live in Rome.\n\n-----Original Message-----\nMy name is Bob.", {"location": "Rome"}),
     (
         "Hello! My name is Ada and I live in Paris. I like jazz.",
         {"name": "Ada", "location": "Paris", "likes_jazz": "jazz"},
@@ -134,6 +138,24 @@ NOT_LEARNED = [
     'He wrote: "Hi. I\'m Bob. I live in Rome."',
     "> I'm Bob",
     "User: I'm Bob",
+    "  > I'm Bob\n>> My name is Eva",
+    "```\nMy name is Bob\n```",
+    "Look:\n```python\nI live in Rome\n",
+    "What is ```I live in Rome``` in French?",
+    "~~~\nMy name is Bob\nI live in Rome\n~~~",
+    "Her note: \u2018My name is Bob\u2019",
+    "'I live in Rome' is the first line",
+    "Sie schrieb: \u201eIch hei\u00dfe Bob\u201c",
+    "\u00abJe m'appelle Bob\u00bb",
+    "\u300cMy name is Bob\u300d",
+    '"I live in Rome',
+    "-----Original Message-----\nMy name is Bob.\nI live in Rome.",
+    "---------- Forwarded message ---------\nFrom: Bob\n\nMy name is Bob.",
+    "Begin forwarded message:\n\nI live in Rome.",
+    "On Mon, 3 May 2021 at 10:00, Bob <bob@example.org> wrote:\nMy name is Bob.",
+    "On Mon, 3 May 2021 at 10:00, Bob <bob@example.org>\nwrote:\nMy name is Bob.",
+    "On Monday Bob Smith wrote: Hi. My name is Bob.",
+    "Am Mo., 3. Mai 2021 schrieb Bob <bob@example.org>:\nIch hei\u00dfe Bob.",
     "I'm tired",
     "I'm happy",
     "I'm sorry",
@@ -259,6 +281,29 @@ async def test_dates_that_the_message_says_set_the_validity(
     fact = write.new_fact(user_id="ada", thread_id="t1", turn_id="turn-1")
     assert fact is not None
     assert (fact.key, fact.value, fact.valid_from, fact.valid_to) == ("location", value, valid_from or NOW, valid_to)
+
+
+LONG_AGO = datetime(2020, 5, 15, 12, tzinfo=UTC)
+RELATIVE = [
+    ("I moved to Rome last month.", datetime(2020, 4, 1, tzinfo=UTC)),
+    ("I moved to Rome yesterday.", datetime(2020, 5, 14, tzinfo=UTC)),
+    ("I've lived in Rome since last year", datetime(2019, 1, 1, tzinfo=UTC)),
+    ("I moved to Rome two years ago.", datetime(2018, 5, 15, tzinfo=UTC)),
+    ("I live in Rome since March", datetime(2020, 3, 1, tzinfo=UTC)),
+    ("I live in Rome this month", LONG_AGO),
+    ("I moved to Rome", LONG_AGO),
+]
+
+
+@pytest.mark.parametrize(("message", "begins"), RELATIVE)
+async def test_relative_dates_are_reckoned_from_when_it_was_said(message: str, begins: datetime) -> None:
+    request = ExtractionRequest([Said(message, "", LONG_AGO)], [], NOW)
+    proposals = (await OfflineExtractor().extract(request)).proposals
+    made = plan(PlanRequest(proposals, [], [], message, "ada", "t1", "turn-1", NOW, LONG_AGO))
+    (write,) = made.writes
+    fact = write.new_fact(user_id="ada", thread_id="t1", turn_id="turn-1")
+    assert fact is not None
+    assert (fact.value, fact.valid_from, fact.valid_to) == ("Rome", begins, None)
 
 
 SAID = "i i'm am my name is ada Ada Paris live in like and no longer not forget that a the , . ? ! ' \" :"

@@ -3,17 +3,17 @@ import sys
 
 import pytest
 
-from memory.errors import ConfigurationError
-from memory.mem_config import MemoryConfig
-from memory.providers.catalog import open_chat_model, open_extraction_chats
-from memory.providers.endpoint import (
+from recollect.memory.providers.catalog import open_chat_model, open_extraction_chats
+from recollect.memory.providers.endpoint import (
     OPENAI_BASE_URL,
     chat_model_name,
     embedding_model_name,
     endpoint,
     extraction_model_names,
 )
-from memory.providers.presets import PRESETS, preset
+from recollect.memory.providers.presets import PRESETS, preset
+from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.mem_config import MemoryConfig
 
 REMOTE = [name for name, item in PRESETS.items() if item.base_url and item.key_variable]
 LOCAL = [name for name, item in PRESETS.items() if item.key_variable is None]

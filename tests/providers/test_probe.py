@@ -3,9 +3,9 @@ import logging
 
 import pytest
 
-from memory.errors import ConfigurationError
-from memory.mem_config import MemoryConfig
-from memory.providers.probe import CHECK_SECONDS, check_models
+from recollect.memory.providers.probe import CHECK_SECONDS, check_models
+from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.mem_config import MemoryConfig
 from tests.fakes.openai_server import FakeOpenAI
 
 
@@ -15,7 +15,7 @@ def stated(config: MemoryConfig) -> MemoryConfig:
 
 
 def actions(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [str(getattr(record, "action", None)) for record in caplog.records if record.name.startswith("memory")]
+    return [str(getattr(record, "action", None)) for record in caplog.records if record.name.startswith("recollect.")]
 
 
 def paths(fake: FakeOpenAI) -> list[str]:

@@ -12,13 +12,13 @@ from typing import BinaryIO
 import psutil
 import pytest
 
-from memory.errors import UnreadableDocument
-from memory.library import DocumentKind
-from memory.providers.reading.limits import Limits
-from memory.providers.reading.reader import AT_ONCE, FileReader
-from tests.service import papers
+from recollect.memory.ports.documents import DocumentKind
+from recollect.memory.providers.reading.limits import ReadingLimits
+from recollect.memory.providers.reading.reader import AT_ONCE, FileReader
+from recollect.memory.values.errors import UnreadableDocument
+from tests.service.support import papers
 
-LIMITS = Limits(pages=500, characters=5_000_000, unpacked=100_000_000)
+LIMITS = ReadingLimits(pages=500, characters=5_000_000, unpacked=100_000_000)
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def stored(data: bytes) -> Generator[BinaryIO]:
         yield file  # pyright: ignore[reportReturnType] - it is a binary file in all but its type
 
 
-async def refused(data: bytes, kind: DocumentKind, limits: Limits) -> str:
+async def refused(data: bytes, kind: DocumentKind, limits: ReadingLimits) -> str:
     with stored(data) as file, pytest.raises(UnreadableDocument) as caught:
         await FileReader(limits).read(file, kind)
     ((field, problem),) = caught.value.problems
@@ -37,15 +37,17 @@ async def refused(data: bytes, kind: DocumentKind, limits: Limits) -> str:
 
 
 async def test_a_file_that_takes_too_long_is_given_up() -> None:
-    endless = papers.docx(*["word " * 200_000] * 10)
+    endless = papers.docx(*["word"] * 100_000)  # each paragraph costs far more than its text
     started = monotonic()
-    problem = await refused(endless, "docx", Limits(500, 50_000_000, 500_000_000, seconds=1))
+    problem = await refused(endless, "docx", ReadingLimits(500, 50_000_000, 500_000_000, seconds=1))
     assert "1 seconds" in problem
     assert monotonic() - started < 10
 
 
 async def test_a_file_that_takes_too_much_memory_is_given_up() -> None:
-    problem = await refused(papers.docx("word " * 2_000_000), "docx", Limits(500, 50_000_000, 500_000_000, 120_000_000))
+    problem = await refused(
+        papers.docx("word " * 2_000_000), "docx", ReadingLimits(500, 50_000_000, 500_000_000, 120_000_000)
+    )
     assert "120 MB of memory" in problem
 
 
@@ -85,7 +87,7 @@ def readers() -> list[psutil.Process]:
 
 def _reads(process: psutil.Process) -> bool:
     try:
-        return "memory.providers.reading.child" in process.cmdline()
+        return "recollect.memory.providers.reading.child" in process.cmdline()
     except psutil.Error:  # it has ended meanwhile
         return False
 
@@ -97,24 +99,6 @@ async def test_whoever_gives_up_waiting_leaves_no_process() -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert children() == 0
-
-
-@pytest.mark.parametrize(
-    "deed",
-    [
-        "import socket; socket.create_connection(('127.0.0.1', 1), 1)",
-        "import urllib.request; urllib.request.urlopen('http://127.0.0.1:1/')",
-        "import subprocess; subprocess.run(['true'])",
-        "import os; os.system('true')",
-        "import os; os.fork()",
-        "open('/dev/null', 'w')",
-        "open('/dev/null', 'ab')",
-    ],
-)
-def test_the_process_may_not_go_out_start_others_or_write(deed: str) -> None:
-    code = f"from memory.providers.reading.limits import confine; import socket, urllib.request; confine(); {deed}"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "may not" in ended.stderr
 
 
 async def test_the_process_is_told_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +119,17 @@ async def test_the_process_is_told_no_secrets(monkeypatch: pytest.MonkeyPatch) -
 
 def test_nothing_of_a_file_is_logged_or_written_to_the_terminal() -> None:
     data = papers.pdf("Hello.") + b"garbage secret"
-    command = [sys.executable, "-m", "memory.providers.reading.child", "pdf", "5", "100", "1000", "512000000", "30"]
+    command = [
+        sys.executable,
+        "-m",
+        "recollect.memory.providers.reading.child",
+        "pdf",
+        "5",
+        "100",
+        "1000",
+        "512000000",
+        "30",
+    ]
     with tempfile.TemporaryFile() as file:
         file.write(data)
         file.seek(0)
@@ -151,7 +145,7 @@ async def test_text_is_read_without_a_process() -> None:
             assert (await FileReader(LIMITS).read(file, "markdown")).pages == ["Zürich, neun Uhr.\nEnde."]
             file.seek(0)  # it is still open
     assert "UTF-8" in await refused(b"\xff", "text", LIMITS)
-    assert "5 characters" in await refused(b"123456", "text", Limits(1, 5, 1_000))
+    assert "5 characters" in await refused(b"123456", "text", ReadingLimits(1, 5, 1_000))
 
 
 async def test_a_title_and_pages_are_told() -> None:

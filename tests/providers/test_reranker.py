@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from memory.errors import ConfigurationError, ModelUnavailable
-from memory.mem_config import MemoryConfig
-from memory.providers.catalog import open_reranker
+from recollect.memory.providers.catalog import open_reranker
+from recollect.memory.values.errors import ConfigurationError, ModelUnavailable
+from recollect.memory.values.mem_config import MemoryConfig
 from tests.fakes.cross_encoder import BIAS, WEIGHT, write_cross_encoder
 from tests.fakes.openai_server import FakeOpenAI
 

@@ -7,9 +7,9 @@ import openai
 import pytest
 
 from tests.fakes.openai_server import FakeOpenAI
-from tests.service.chats import Chats
-from tests.service.running import Service, model_settings, service
-from tests.service.scripts import learning
+from tests.service.support.chats import Chats
+from tests.service.support.running import Service, model_settings, service
+from tests.service.support.scripts import learning
 
 
 @pytest.fixture

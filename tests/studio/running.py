@@ -13,7 +13,7 @@ import httpx
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
-from tests.service.running import PROJECT, free_port, wait_until_up
+from tests.service.support.running import PROJECT, free_port, wait_until_up
 
 START_SECONDS = 60.0
 COMMAND = ["dev", "--no-browser", "--no-reload"]
@@ -25,12 +25,22 @@ class Studio:
     """A running LangGraph server. `client` speaks its own protocol, `http` reaches every route."""
 
     log_file: Path
+    process: "subprocess.Popen[bytes]"
     http: httpx.Client
     client: SyncLangGraphClient
 
     @property
     def log(self) -> str:
         return self.log_file.read_text(encoding="utf-8", errors="replace")
+
+    def stop(self) -> None:
+        """Stop it as Ctrl-C does, and wait."""
+        self.process.terminate()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(10)
 
     def thread(self) -> str:
         """A new LangGraph thread."""
@@ -91,14 +101,9 @@ def studio(folder: Path, **settings: str) -> Generator[Studio]:
         )
     url = f"http://127.0.0.1:{port}"
     with httpx.Client(base_url=url, timeout=30) as http, get_sync_client(url=url) as client:
-        running = Studio(log_file, http, client)
+        running = Studio(log_file, process, http, client)
         try:
             wait_until_up(process, lambda: http.get("/ok"), log=lambda: running.log, seconds=START_SECONDS)
             yield running
         finally:
-            process.terminate()
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(10)
+            running.stop()

@@ -123,9 +123,16 @@ def test_studios_page_reaches_langgraphs_routes_and_nothing_else(running: Studio
 
     assert preflight.status_code == 200
     assert preflight.headers["access-control-allow-origin"] in {"*", PAGE}
-    assert (search(PAGE), search("http://localhost:3000"), search("https://evil.example")) == (200, 200, 403)
+    assert search(PAGE) == 200
+    foreign = ["http://localhost:3000", "http://127.0.0.1", "https://evil.example", f"{PAGE}:8443", "null"]
+    assert {search(origin) for origin in (*foreign, PAGE.replace("https", "http"))} == {403}
+    for path in ("/assistants/search", "/store/namespaces"):
+        hidden = running.http.post(path, json={}, headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"})
+        assert (hidden.status_code, hidden.json()["error"]["code"]) == (403, "foreign_origin")
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "foreign_origin")
     assert (rebound.status_code, rebound.json()["error"]["code"]) == (421, "foreign_host")
+    host = running.http.post("/assistants/search", json={}, headers={"Host": "smith.langchain.com"})
+    assert (host.status_code, host.json()["error"]["code"]) == (421, "foreign_host")
 
 
 def test_make_studio_starts_just_this() -> None:
@@ -137,6 +144,8 @@ def test_make_studio_starts_just_this() -> None:
 
 
 def test_nothing_blocked_the_loop(running: Studio) -> None:
-    # Last in the file: the log of all that came before.
+    # Last in the file: the log of all that came before, its end included.
+    running.stop()
     assert "Entered lifespan context" in running.log
-    assert [word for word in ("BlockingError", "Blocking call") if word in running.log] == []
+    wrong = ("BlockingError", "Blocking call", "Application shutdown failed")
+    assert [word for word in wrong if word in running.log] == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.openai_server import FakeOpenAI, call
-from tests.service.running import model_settings
+from tests.service.support.running import model_settings
 from tests.studio.running import Studio, studio
 
 

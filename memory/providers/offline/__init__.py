@@ -1,6 +1,6 @@
 """The built-in offline model: learns and answers by plain rules, deterministic, no download, no network."""
 
-from memory.providers.offline.chat import OfflineChat
-from memory.providers.offline.extractor import OfflineExtractor
+from recollect.memory.providers.offline.chat import OfflineChat
+from recollect.memory.providers.offline.extractor import OfflineExtractor
 
 __all__ = ["OfflineChat", "OfflineExtractor"]

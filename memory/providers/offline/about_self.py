@@ -1,12 +1,12 @@
-"""What a user says of themselves: place, origin, work, age, diet, allergies."""
+"""Reads what users say of themselves: place, origin, work, age, diet, allergies."""
 
 import re
 from collections.abc import Callable
 
-from memory.providers.offline.clauses import Clause
-from memory.providers.offline.finding import Finding, key_of, trimmed
-from memory.providers.offline.names import after_introduction
-from memory.providers.offline.vocabulary import (
+from recollect.memory.providers.offline.clauses import Clause
+from recollect.memory.providers.offline.finding import Extracted, key_of, trimmed
+from recollect.memory.providers.offline.names import after_introduction
+from recollect.memory.providers.offline.vocabulary import (
     DIETS,
     NATIONALITIES,
     NO_OCCUPATIONS,
@@ -86,8 +86,8 @@ _LISTED = re.compile(r",? and | & |, ")
 _MOST_WORDS = 6
 
 
-def read_self(clause: Clause) -> list[Finding]:
-    """What the clause says of the user's place, work, age and the like; nothing for most clauses."""
+def read_self(clause: Clause) -> list[Extracted]:
+    """Return what the clause says of the user's place, work, age and the like; mostly an empty list."""
     for rule in _RULES:
         found = rule(clause)
         if found:
@@ -107,30 +107,30 @@ def _place(text: str, *, capital: bool = False) -> str:
     return "" if first.casefold() in NO_PLACES or not first[0].isalpha() else place
 
 
-def _lives(clause: Clause) -> list[Finding]:
+def _lives(clause: Clause) -> list[Extracted]:
     found = _LIVES.match(clause.text)
     place = _place(found["place"]) if found else ""
     if not place:
         found = _MOVED.match(clause.text)
         place = _place(found["place"], capital=True) if found else ""
-    return [Finding("location", place, clause.evidence)] if place else []
+    return [Extracted("location", place, clause.evidence)] if place else []
 
 
-def _left(clause: Clause) -> list[Finding]:
+def _left(clause: Clause) -> list[Extracted]:
     found = _LEFT.match(clause.text)
     place = _place(found["place"]) if found else ""
-    ends = [Finding("location", place, clause.evidence, ends=True)] if place else []
+    ends = [Extracted("location", place, clause.evidence, ends=True)] if place else []
     quit_it = _WORKS_NOT_AT.match(clause.text)
     employer = trimmed(quit_it["employer"] or quit_it["quit"] or "") if quit_it else ""
-    return [*ends, Finding("employer", employer, clause.evidence, ends=True)] if employer else ends
+    return [*ends, Extracted("employer", employer, clause.evidence, ends=True)] if employer else ends
 
 
-def _origin(clause: Clause) -> list[Finding]:
+def _origin(clause: Clause) -> list[Extracted]:
     for pattern, key in ((_FROM, "hometown"), (_BORN, "birthplace"), (_GREW_UP, "hometown")):
         found = pattern.match(clause.text)
         if found and (key != "hometown" or pattern is _GREW_UP or _says_from(clause.text)):
             place = _place(found["place"], capital=True)
-            return [Finding(key, place, clause.evidence)] if place else []
+            return [Extracted(key, place, clause.evidence)] if place else []
     return []
 
 
@@ -139,13 +139,13 @@ def _says_from(text: str) -> bool:
     return opening.startswith(("ich komme aus ", "je viens de ", "soy de ")) or " from " in opening
 
 
-def _age(clause: Clause) -> list[Finding]:
+def _age(clause: Clause) -> list[Extracted]:
     found = _AGE.match(clause.text)
     age = int(found["age"] or found["turned"]) if found else 0
-    return [Finding("age", str(age), clause.evidence)] if 0 < age <= _OLDEST else []
+    return [Extracted("age", str(age), clause.evidence)] if 0 < age <= _OLDEST else []
 
 
-def _work(clause: Clause) -> list[Finding]:
+def _work(clause: Clause) -> list[Extracted]:
     found = _WORKS_AS.match(clause.text)
     if found:
         return _job(found["job"], clause.evidence)
@@ -153,23 +153,23 @@ def _work(clause: Clause) -> list[Finding]:
     employer = trimmed(re.split(r" (?:as|in|on) ", found["employer"])[0]) if found else ""
     if not employer or employer.removeprefix("the ")[:1].islower():
         return []
-    findings = [Finding("employer", employer, clause.evidence)]
+    findings = [Extracted("employer", employer, clause.evidence)]
     as_job = re.search(r" as (?:an? |the )?(.+)", clause.text)
     return findings + (_job(as_job[1], clause.evidence) if as_job else [])
 
 
-def _job(text: str, evidence: str) -> list[Finding]:
+def _job(text: str, evidence: str) -> list[Extracted]:
     job, *employer = _WITH_EMPLOYER.split(text, maxsplit=1)
     job, *_place_of_it = _FROM_PLACE.split(job, maxsplit=1)
     job = trimmed(re.split(r" (?:at|for|in|with|who|and|from|on) ", job)[0])
     if not job or len(job.split(" ")) > _MOST_WORDS:
         return []
-    findings = [Finding("occupation", job, evidence)]
+    findings = [Extracted("occupation", job, evidence)]
     at = trimmed(_FROM_PLACE.split(employer[0])[0]) if employer else ""
-    return [*findings, Finding("employer", at, evidence)] if at else findings
+    return [*findings, Extracted("employer", at, evidence)] if at else findings
 
 
-def _is(clause: Clause) -> list[Finding]:
+def _is(clause: Clause) -> list[Extracted]:
     found = _IS.match(clause.text)
     rest = after_introduction(clause).lstrip(", ")
     if rest:
@@ -177,7 +177,7 @@ def _is(clause: Clause) -> list[Finding]:
     return _described(clause) if found else []
 
 
-def _described(clause: Clause) -> list[Finding]:
+def _described(clause: Clause) -> list[Extracted]:
     found = _IS.match(clause.text)
     if found is None:
         return []
@@ -186,7 +186,7 @@ def _described(clause: Clause) -> list[Finding]:
     single = plain.split(" ")[0].casefold() if plain.count(" ") == 0 or not found["article"] else ""
     for key, known in (("diet", DIETS), ("religion", RELIGIONS), ("nationality", NATIONALITIES)):
         if single in known and plain.casefold() == single:
-            return [Finding(key, plain, clause.evidence)]
+            return [Extracted(key, plain, clause.evidence)]
     if found["article"] and _is_occupation(what):
         from_place = re.search(r" from ((?:the )?[^a-z\W].*)", what)
         place = _place(from_place[1], capital=True) if from_place else ""
@@ -194,8 +194,8 @@ def _described(clause: Clause) -> list[Finding]:
         home = _place(based[1], capital=True) if based else ""
         return [
             *_job(what, clause.evidence),
-            *([Finding("hometown", place, clause.evidence)] if place else []),
-            *([Finding("location", home, clause.evidence)] if home else []),
+            *([Extracted("hometown", place, clause.evidence)] if place else []),
+            *([Extracted("location", home, clause.evidence)] if home else []),
         ]
     return []
 
@@ -208,29 +208,29 @@ def _is_occupation(text: str) -> bool:
     return last in OCCUPATIONS or (len(last) > len("other") - 1 and last.endswith(OCCUPATION_ENDINGS))
 
 
-def _is_not(clause: Clause) -> list[Finding]:
+def _is_not(clause: Clause) -> list[Extracted]:
     found = _IS_NOT.match(clause.text)
     what = trimmed(found["what"]) if found else ""
     keys = ("occupation", "diet", "nationality", "religion", "hometown")
-    return [Finding(key, what.removeprefix("from "), clause.evidence, ends=True) for key in keys] if what else []
+    return [Extracted(key, what.removeprefix("from "), clause.evidence, ends=True) for key in keys] if what else []
 
 
-def _allergies(clause: Clause) -> list[Finding]:
+def _allergies(clause: Clause) -> list[Extracted]:
     for pattern, ends in ((_ALLERGIC, False), (_ALLERGIC_NOT, True)):
         found = pattern.match(clause.text)
         if found:
             listed = [trimmed(item) for item in _LISTED.split(found["what"])]
-            return [Finding(key_of(item, "allergy_"), item, clause.evidence, ends) for item in listed if item]
+            return [Extracted(key_of(item, "allergy_"), item, clause.evidence, ends) for item in listed if item]
     return []
 
 
-def _studies(clause: Clause) -> list[Finding]:
+def _studies(clause: Clause) -> list[Extracted]:
     found = _STUDIES.match(clause.text)
     what = trimmed(re.split(r" (?:at|in|for|with|to) ", found["what"])[0]) if found else ""
-    return [Finding("studies", what, clause.evidence)] if what and len(what.split(" ")) <= _MOST_WORDS else []
+    return [Extracted("studies", what, clause.evidence)] if what and len(what.split(" ")) <= _MOST_WORDS else []
 
 
-_RULES: tuple[Callable[[Clause], list[Finding]], ...] = (
+_RULES: tuple[Callable[[Clause], list[Extracted]], ...] = (
     _allergies,
     _left,
     _lives,

@@ -1,11 +1,11 @@
-"""What the offline model says to a statement: it repeats what it understood, with the rules that learn."""
+"""Words the offline model's answer to a statement: it repeats what the learning rules understood."""
 
 import re
 from collections.abc import Mapping, Sequence
 
-from memory.fact import fold
-from memory.providers.offline.finding import Finding
-from memory.providers.offline.wording import sentence, told, told_ended
+from recollect.memory.providers.offline.finding import Extracted
+from recollect.memory.providers.offline.wording import sentence, told, told_ended
+from recollect.memory.values.fact import fold
 
 _THANKS = re.compile(r"\b(?:thanks|thank you|thx|cheers|danke|merci|gracias)\b", re.IGNORECASE)
 _GOODBYE = re.compile(r"\b(?:bye|goodbye|good night|see you)\b", re.IGNORECASE)
@@ -15,8 +15,16 @@ _GREETING = re.compile(
 _MOST_SMALL_TALK = 60
 
 
-def acknowledge(findings: Sequence[Finding], known: Mapping[str, str]) -> str:
-    """One sentence for each kind of news; `known` is what was known before. "" for no findings."""
+UNDERSTOOD = "Understood."
+NOT_KEPT = "But nothing is kept: the request names no thread (memory_id)."
+"""What is added where somebody tells something that nobody will remember."""
+
+
+def acknowledge(findings: Sequence[Extracted], known: Mapping[str, str], *, is_kept: bool = True) -> str:
+    """Return one sentence for each kind of finding, "" without `findings`; `known` is what was known before.
+
+    Without `is_kept` it says "understood", and neither "noted" nor "corrected".
+    """
     greeting: list[str] = []
     corrected: list[str] = []
     again: list[str] = []
@@ -33,18 +41,21 @@ def acknowledge(findings: Sequence[Finding], known: Mapping[str, str]) -> str:
             again.append(told(finding.key, finding.value))
         else:
             corrected.append(f"{told(finding.key, finding.value)}, not {before}")
-    return " ".join([*greeting, *_said("Corrected", corrected), *_said("Noted", news), *_said("I know", again)])
+    told_now = (
+        [*_said("Corrected", corrected), *_said("Noted", news)] if is_kept else _said("Understood", [*corrected, *news])
+    )
+    return " ".join([*greeting, *told_now, *_said("I know", again)])
 
 
 def small_talk(message: str, name: str | None) -> str:
-    """The answer to a message that neither says nor asks anything the rules understand."""
+    """Return the answer to a message in which the rules find no statement and no question."""
     to_them = f", {name}" if name else ""
     if len(message) <= _MOST_SMALL_TALK:
         if _THANKS.search(message):
             return f"You're welcome{to_them}."
         if _GOODBYE.search(message):
             return f"Goodbye{to_them}."
-    return f"Hello{to_them}." if _GREETING.match(message) else "Understood."
+    return f"Hello{to_them}." if _GREETING.match(message) else UNDERSTOOD
 
 
 def _said(opening: str, clauses: Sequence[str]) -> list[str]:

@@ -1,14 +1,15 @@
-"""The offline chat model: answers from what was recalled and from the window, by plain rules."""
+"""Answers as the offline chat model, from recalled texts and the window, by plain rules."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, cast
 
-from memory.chat_model import ChatMessage, ChatReply, ChatRequest, Usage
-from memory.providers.offline.acknowledgement import acknowledge, small_talk
-from memory.providers.offline.clauses import read_clauses
-from memory.providers.offline.extractor import NAME
-from memory.providers.offline.questions import Known, answer
-from memory.providers.offline.rules import overlaid, read
+from recollect.memory.background.long_texts import off_loop
+from recollect.memory.ports.chat_model import ChatMessage, ChatReply, ChatRequest, Usage
+from recollect.memory.providers.offline.acknowledgement import NOT_KEPT, UNDERSTOOD, acknowledge, small_talk
+from recollect.memory.providers.offline.clauses import read_clauses
+from recollect.memory.providers.offline.extractor import NAME
+from recollect.memory.providers.offline.questions import KnownTexts, answer
+from recollect.memory.providers.offline.rules import overlaid, read
 
 CHARACTERS_PER_TOKEN = 4
 _MOST_QUESTIONS = 3
@@ -27,6 +28,7 @@ _OWN_OPENINGS = (
     "Here is what I know about you",
     "I don't know ",
     "Understood.",
+    "Understood: ",
     "Yes, you",
     "No, you",
 )
@@ -37,33 +39,35 @@ class OfflineChat:
 
     @property
     def name(self) -> str:
-        """Always "offline"."""
+        """Return "offline"."""
         return NAME
 
     @property
     def calls_tools(self) -> bool:
-        """It calls none."""
+        """Return False: it calls no tools."""
         return False
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """The answer to the last user message. Usage counts a token for every four characters begun."""
-        text = _reply(request)
-        read_characters = sum(len(_text(message)) for message in request.messages)
+        """Return the answer to the last user message. Usage counts a token for every four characters begun."""
+        read = [_text(message) for message in request.messages]
+        known = request.memory
+        text = await off_loop(lambda: _reply(request), [*read, *known.recalled, *known.passages, *known.notes])
+        read_characters = sum(map(len, read))
         return ChatReply(text, NAME, usage=Usage(_tokens(read_characters), _tokens(len(text))))
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
-        """The same answer word by word, then the whole reply."""
+        """Yield the answer word by word, then the whole reply."""
         reply = await self.complete(request)
         for place, word in enumerate(reply.text.split(" ")):
             yield f" {word}" if place else word
         yield reply
 
     async def models(self, *, api_key: str | None = None) -> Sequence[str]:
-        """Itself alone."""
+        """Return its own name alone."""
         return [NAME]
 
     async def ping(self) -> None:
-        """It is always there."""
+        """Return at once: there is nothing to reach."""
 
 
 def _reply(request: ChatRequest) -> str:
@@ -73,8 +77,9 @@ def _reply(request: ChatRequest) -> str:
     for text in earlier:
         facts = overlaid(facts, read(text, facts))
     findings = read(last, facts)
-    acknowledged = acknowledge(findings, facts)
-    known = Known(
+    is_kept = request.memory.is_kept
+    acknowledged = acknowledge(findings, facts, is_kept=is_kept)
+    known = KnownTexts(
         facts=overlaid(facts, findings),
         notes=request.memory.notes,
         texts=[*_of_the_user(request.memory.recalled, request.messages), *earlier],
@@ -82,17 +87,18 @@ def _reply(request: ChatRequest) -> str:
     )
     asked = read_clauses(last).asked[:_MOST_QUESTIONS]
     answers = dict.fromkeys(answer(question, known) for question in asked)
-    return " ".join(part for part in (acknowledged, *answers) if part) or small_talk(last, known.facts.get("name"))
+    reply = " ".join(part for part in (acknowledged, *answers) if part) or small_talk(last, known.facts.get("name"))
+    return f"{reply} {NOT_KEPT}" if not is_kept and (findings or reply == UNDERSTOOD) else reply
 
 
 def _of_the_user(recalled: Sequence[str], messages: Sequence[ChatMessage]) -> list[str]:
-    """What was recalled, least fitting first, without what the assistant said (recalled texts name no speaker)."""
+    """Return `recalled`, worst match first, without the assistant's texts (recalled texts name no speaker)."""
     answered = {_text(message) for message in messages if message.get("role") == "assistant"}
     return [text for text in reversed(recalled) if text not in answered and not text.startswith(_OWN_OPENINGS)]
 
 
 def _text(message: ChatMessage) -> str:
-    """A message's text: its content, or the text parts of one in parts."""
+    """Return a message's text: its content, or the joined text parts."""
     content: object = message.get("content")
     if isinstance(content, str):
         return content

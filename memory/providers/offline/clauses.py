@@ -1,11 +1,13 @@
-"""A message cut into clauses: what the user states, and what they ask. Linear in a bounded part of the message.
+"""Cuts a message into clauses that state or ask something, in time linear in a bounded part of the message.
 
-Left out of the statements: questions, suppositions, what others say, quoted and pasted text.
+Statements leave out questions, suppositions, the words of others, and quoted or pasted text.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+
+from recollect.memory.language.quoted_parts import own_words, without_speech
 
 MOST_CHARACTERS = 16_000
 _MOST_SENTENCES = 300
@@ -13,9 +15,7 @@ _MOST_SENTENCE_CHARACTERS = 500
 _MOST_LEAD_INS = 8
 
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u00b4": "'", "`": "'"})
-_QUOTED = re.compile(r'"[^"]*"|\u201c[^\u201c\u201d]*\u201d|\u00ab[^\u00ab\u00bb]*\u00bb|```.*?```', re.DOTALL)
-_FIRST_PERSON = re.compile(r"\b(?:i|i'm|my|me|we)\b", re.IGNORECASE)
-_PASTED = re.compile(r"(?:>|(?:assistant|user|system|ai|bot|human) ?:)", re.IGNORECASE)
+_PASTED = re.compile(r"(?:assistant|user|system|ai|bot|human) ?:", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?;\u2026\u3002\uff01\uff1f]) |(?<=[\u3002\uff01\uff1f])")
 _ABBREVIATION = re.compile(r"\b(?:St|Mr|Mrs|Ms|Dr|Prof|Jr|Sr|Inc|Ltd|vs|e\.g|i\.e|[A-HJ-Z])\.$")
 _SUBJECT = (
@@ -68,9 +68,9 @@ _REPORTED_BY_NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One clause: `evidence` is its text in the message, white space folded.
+    """A clause of a message; `evidence` is its text there, with white space folded.
 
-    `text` is without lead-ins such as "Hi," and may have its subject supplied.
+    `text` lacks lead-ins such as "Hi," and may have a subject added.
     """
 
     text: str
@@ -79,7 +79,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """What a message states and what it asks."""
+    """The statements and questions of a message."""
 
     stated: tuple[Clause, ...]
     asked: tuple[str, ...]
@@ -95,7 +95,9 @@ def read_clauses(message: str) -> Clauses:
 
 
 def _sentences(message: str) -> Iterator[str]:
-    unquoted = _QUOTED.sub(_without_speech, message[:MOST_CHARACTERS].translate(_APOSTROPHES))
+    # Find code fences and quotation marks first: folding turns backticks into apostrophes.
+    own = own_words(message[:MOST_CHARACTERS])
+    unquoted = without_speech(own).translate(_APOSTROPHES)
     count = 0
     for line in unquoted.splitlines():
         whole = " ".join(line.split())
@@ -115,11 +117,6 @@ def _sentences(message: str) -> Iterator[str]:
             yield begun[:_MOST_SENTENCE_CHARACTERS]
 
 
-def _without_speech(quoted: re.Match[str]) -> str:
-    text = quoted[0]
-    return "\n" if text.startswith("```") or _FIRST_PERSON.search(text) else text
-
-
 def _read_sentence(sentence: str, stated: list[Clause], asked: list[str]) -> None:
     is_question = sentence.endswith(("?", "\uff1f"))
     reported = _REPORTED.search(sentence) or _REPORTED_BY_NAME.search(sentence)
@@ -137,7 +134,7 @@ def _read_sentence(sentence: str, stated: list[Clause], asked: list[str]) -> Non
 
 
 def _parts(sentence: str) -> Iterator[Clause]:
-    """The clauses of a sentence; one that lacks its subject ("… and work as a nurse") takes over the first person."""
+    """Yield the clauses of a sentence; one without a subject ("… and work as a nurse") gets the first person."""
     begin = 0
     before = ""
     ends = [(found.start(), found.end()) for found in _CLAUSE_END.finditer(sentence)]

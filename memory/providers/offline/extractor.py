@@ -1,15 +1,18 @@
-"""The offline extractor: plain rules propose what a model would."""
+"""Extracts facts offline: plain rules make the proposals of a model."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from memory.decision import Proposal
-from memory.errors import InvalidRequest, Problem
-from memory.extraction_schema import WantedKeys
-from memory.extractor import Extraction, ExtractionRequest
-from memory.fact import fact_dict, fold, preferred
-from memory.providers.offline.finding import Finding
-from memory.providers.offline.rules import overlaid, read
-from memory.providers.offline.wording import stated
+from recollect.memory.background.long_texts import off_loop
+from recollect.memory.learning.extraction.schema import WantedKeys
+from recollect.memory.ports.extractor import Extraction, ExtractionRequest
+from recollect.memory.providers.offline.beginnings import began
+from recollect.memory.providers.offline.finding import Extracted
+from recollect.memory.providers.offline.rules import overlaid, read
+from recollect.memory.providers.offline.wording import stated
+from recollect.memory.values.decision import Proposal
+from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.fact import fact_dict, fold, preferred
 
 NAME = "offline"
 _IMPORTANCE = {"name": 0.9, "location": 0.7, "occupation": 0.7, "employer": 0.6, "allergy": 0.9, "age": 0.6}
@@ -22,26 +25,37 @@ class OfflineExtractor:
         self._schema = schema
 
     async def extract(self, request: ExtractionRequest, *, model: str | None = None) -> Extraction:
-        """What the rules read in the messages, one after the other, against the known facts."""
+        """Return what the rules read in the messages, one after the other, against the known facts."""
         if model not in {None, NAME}:
             raise InvalidRequest(problems=[Problem("model", "there is none but the offline rules to choose")])
-        known = fact_dict(fact for fact in request.known if fact.is_living(request.now))
-        numbers = _numbers(request)
-        proposals: list[Proposal] = []
-        for turn in request.turns:
-            findings = read(turn.message, known)
-            proposals += [_proposal(finding, known.get(finding.key), numbers.get(finding.key)) for finding in findings]
-            known = overlaid(known, findings)
-            # What a message sets has no number; the later ones mean it by its key.
-            numbers = {key: number for key, number in numbers.items() if key not in {item.key for item in findings}}
+        proposals = await off_loop(lambda: _proposals(request), [turn.message for turn in request.turns])
         if self._schema is None:
             return Extraction(proposals, NAME)
         wanted, refused = self._schema.sift(proposals, request.known)
         return Extraction(wanted, NAME, refused)
 
+    async def may_ask(self, model: str) -> bool:
+        """Tell whether `model` may be asked: the rules are the only model."""
+        return model == NAME
+
+
+def _proposals(request: ExtractionRequest) -> list[Proposal]:
+    known = fact_dict(fact for fact in request.known if fact.is_living(request.now))
+    numbers = _numbers(request)
+    proposals: list[Proposal] = []
+    for turn in request.turns:
+        findings, at = read(turn.message, known), turn.at or request.now
+        for finding in findings:
+            made = _proposal(finding, known.get(finding.key), numbers.get(finding.key))
+            proposals.append(replace(made, valid_from=began(finding.evidence, at)))
+        known = overlaid(known, findings)
+        # A fact that a message sets has no number yet; later messages refer to it by its key.
+        numbers = {key: number for key, number in numbers.items() if key not in {item.key for item in findings}}
+    return proposals
+
 
 def _numbers(request: ExtractionRequest) -> Mapping[str, int]:
-    """Under which number the fact is shown that is known by a key."""
+    """Return, for each key, the number under which its known fact is shown."""
     living = [fact for fact in request.known if fact.key is not None and fact.is_living(request.now)]
     chosen = {fact.key: preferred(other for other in living if other.key == fact.key) for fact in living}
     return {
@@ -51,7 +65,7 @@ def _numbers(request: ExtractionRequest) -> Mapping[str, int]:
     }
 
 
-def _proposal(finding: Finding, before: str | None, number: int | None) -> Proposal:
+def _proposal(finding: Extracted, before: str | None, number: int | None) -> Proposal:
     if finding.ends:
         return Proposal("delete", key=finding.key, evidence=finding.evidence, shown=number)
     decision = "add" if before is None else "keep" if fold(before) == fold(finding.value) else "update"

@@ -1,9 +1,10 @@
-"""A finding: what one clause says of the user, before anything known is compared with it."""
+"""Defines a finding: what one clause says of the user, before it is compared with known facts."""
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from zlib import crc32
+
+from recollect.memory.language.folding import nfkd
 
 MOST_VALUE_CHARACTERS = 120
 _MOST_KEY_CHARACTERS = 64
@@ -14,6 +15,7 @@ _AFTERTHOUGHT = re.compile(
     r"|right now|by profession|by trade"
     r"|last (?:night|week|month|year|summer|autumn|fall|winter|spring|monday|friday|january|december)"
     r"|this (?:morning|week|month|year|summer|autumn|fall|winter|spring)"
+    r"|(?:about |around )?[\w-]+ (?:days?|weeks?|months?|years?) ago"
     r"|(?:since|until|till|because|but|where|while|when|although|especially|which|not|more than|if) .*"
     r"|for (?:\d+|a|an|two|three|four|five|six|ten|many|several|some|over|about|the last|the past) .*"
     r"|(?:from|starting|beginning|as of) (?:in |on )?(?:january|february|march|april|may|june|july|august|september"
@@ -24,8 +26,8 @@ _AFTERTHOUGHT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What a clause says: that `key` is `value`, or, where `ends`, that it no longer is. `evidence` is the clause."""
+class Extracted:
+    """A finding: `key` is `value`, or no longer is where `ends` is true. `evidence` is the clause."""
 
     key: str
     value: str
@@ -34,20 +36,20 @@ class Finding:
 
 
 def slug(text: str) -> str:
-    """`text` as snake_case: accents dropped, what is left joined by "_"; a digest where no Latin letter is left."""
+    """Return `text` as snake_case without accents; a digest where no Latin letter is left."""
     spelled = text.replace("'s ", " ").replace("'", "").replace("+", " plus ").replace("#", " sharp ")
-    plain = unicodedata.normalize("NFKD", spelled).encode("ascii", "ignore").decode()
+    plain = nfkd(spelled).encode("ascii", "ignore").decode()
     return _NO_SLUG.sub("_", plain.lower()).strip("_") or f"{crc32(text.encode('utf-8', 'replace')):08x}"
 
 
 def key_of(text: str, prefix: str = "") -> str:
-    """A valid fact key from free words, `prefix` before it."""
+    """Return a valid fact key made of free words, after `prefix`."""
     key = prefix + slug(text)
     return (key if key[0].isalpha() else f"my_{key}")[:_MOST_KEY_CHARACTERS].rstrip("_")
 
 
 def trimmed(text: str) -> str:
-    """A value without trailing times, afterthoughts and punctuation; empty if it is too long to be one."""
+    """Return a value without trailing times, afterthoughts and punctuation; "" if it is too long for a value."""
     for _ in range(4):
         shorter = _AFTERTHOUGHT.sub("", text.strip().rstrip(" .,;:!?\u2026)\u3002").lstrip(" (")).strip()
         if shorter == text:

@@ -1,10 +1,10 @@
-"""Names: "My name is Ada Lovelace", "I'm Ada", "Call me Al"."""
+"""Reads names: "My name is Ada Lovelace", "I'm Ada", "Call me Al"."""
 
 import re
 
-from memory.providers.offline.clauses import Clause
-from memory.providers.offline.finding import Finding
-from memory.providers.offline.vocabulary import DIETS, NATIONALITIES, NO_NAMES, PARTICLES, RELIGIONS
+from recollect.memory.providers.offline.clauses import Clause
+from recollect.memory.providers.offline.finding import Extracted
+from recollect.memory.providers.offline.vocabulary import DIETS, NATIONALITIES, NO_NAMES, PARTICLES, RELIGIONS
 
 _STATED = re.compile(
     r"(?:my (?:full |first )?name is|my (?:full |first )?name's|i'm called|i am called|ich hei(?:\u00df|ss)e"
@@ -26,8 +26,8 @@ _ENDS = '.,;:!?)\u2026"\u201d'
 _MAY_FOLLOW = {"and", "from", "by", "here", "but", "not", "though", "now", "actually", "too", "again", "btw", "with"}
 
 
-def read_name(clause: Clause) -> list[Finding]:
-    """What the clause says of the user's name, if anything."""
+def read_name(clause: Clause) -> list[Extracted]:
+    """Return the user's name as the clause gives it, if it does."""
     for pattern, ends in ((_DENIED, True), (_STATED, False), (_CALLED, False), (_INTRODUCED, False)):
         found = pattern.match(clause.text)
         if found is None:
@@ -35,19 +35,19 @@ def read_name(clause: Clause) -> list[Finding]:
         name, _rest = split_name(found["name"])
         if not name and pattern is _STATED:
             name = _plain(found["name"])
-        return [Finding("name", name, clause.evidence, ends)] if name else []
+        return [Extracted("name", name, clause.evidence, ends)] if name else []
     return []
 
 
 def after_introduction(clause: Clause) -> str:
-    """What follows the name in "I'm Ada, a nurse from Rome": " a nurse from Rome"."""
+    """Return the text behind the name in "I'm Ada, a nurse from Rome": " a nurse from Rome"."""
     found = _INTRODUCED.match(clause.text)
     name, rest = split_name(found["name"]) if found else ("", "")
     return rest if name else ""
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """The capitalised name at the beginning and the rest, both empty if there is no name, or one only by chance."""
+    """Return the capitalised name at the beginning and the rest; both are "" if no name, or no likely one, is there."""
     taken: list[str] = []
     left = text.split(" ")
     ended = False
@@ -67,12 +67,12 @@ def split_name(text: str) -> tuple[str, str]:
 
 
 def _goes_on(word: str) -> bool:
-    """Whether the word makes the capitalised ones before it something else than a name ("I'm Happy to help")."""
+    """Tell whether `word` shows that the capitalised words before it are no name ("I'm Happy to help")."""
     return word[:1].isalnum() and word.casefold() not in _MAY_FOLLOW
 
 
 def _plain(text: str) -> str:
-    """A name in small letters, which only "my name is" makes one: one or two words and nothing after them."""
+    """Return a name in small letters, which only "my name is" introduces: one or two words with nothing after them."""
     parts = text.strip(_ENDS + " ").split(" ")
     if len(parts) > _PLAIN_MOST_WORDS or not all(part.replace("-", "").replace("'", "").isalpha() for part in parts):
         return ""

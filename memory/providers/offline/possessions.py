@@ -1,10 +1,10 @@
-"""What belongs to a user: "My dog's name is Rex", "My favourite colour is blue", "I have two children"."""
+"""Reads what belongs to a user: "My dog's name is Rex", "My favourite colour is blue", "I have two children"."""
 
 import re
 
-from memory.providers.offline.clauses import Clause
-from memory.providers.offline.finding import Finding, key_of, trimmed
-from memory.providers.offline.vocabulary import NO_THINGS, NO_VALUES
+from recollect.memory.providers.offline.clauses import Clause
+from recollect.memory.providers.offline.finding import Extracted, key_of, trimmed
+from recollect.memory.providers.offline.vocabulary import NO_THINGS, NO_VALUES
 
 _MINE = tuple(
     re.compile(rf"my (?P<thing>[^,.:;!?]{{1,60}}?){verb} (?P<called>called |named )?(?P<value>.+)", re.IGNORECASE)
@@ -38,8 +38,8 @@ _MOST_THING_WORDS = 5
 _MOST_VALUE_WORDS = 12
 
 
-def read_possessions(clause: Clause) -> list[Finding]:
-    """What the clause says the user has, under a key made of its words."""
+def read_possessions(clause: Clause) -> list[Extracted]:
+    """Return what the clause says the user has, under a key made of its words."""
     found = _HAVE_NAMED.match(clause.text)
     if found:
         return _finding(f"{found['thing']} name", found["value"], clause)
@@ -54,12 +54,12 @@ def read_possessions(clause: Clause) -> list[Finding]:
 
 
 def thing_key(thing: str) -> str:
-    """The key of a thing in the user's words: "dog's name" is dog_name, "job" is occupation."""
+    """Return the key of a thing in the user's words: "dog's name" is dog_name, "job" is occupation."""
     key = key_of(thing)
     return _OTHER_NAMES.get(key, key)
 
 
-def _finding(thing: str, value: str, clause: Clause) -> list[Finding]:
+def _finding(thing: str, value: str, clause: Clause) -> list[Extracted]:
     value = trimmed(value)
     first = value.split(" ")[0].casefold().strip(",")
     is_number = thing in {"kids", "children"} or first.isdigit()
@@ -70,4 +70,4 @@ def _finding(thing: str, value: str, clause: Clause) -> list[Finding]:
     if (first.endswith("ing") and value.islower() and " " in value) or thing.split(" ")[-1].casefold() in NO_THINGS:
         return []
     key = thing_key(thing)
-    return [] if key == "name" else [Finding(key, value, clause.evidence)]
+    return [] if key == "name" else [Extracted(key, value, clause.evidence)]

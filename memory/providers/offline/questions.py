@@ -1,19 +1,21 @@
-"""Questions about what is known, answered by plain rules."""
+"""Answers questions about what is known, by plain rules."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memory.fact import fold
-from memory.providers.offline.possessions import thing_key
-from memory.providers.offline.rules import canonical
-from memory.providers.offline.tastes import DISLIKES, LIKES
-from memory.providers.offline.wording import sentence, told
-from memory.words import words
+from recollect.memory.language.words import word_set
+from recollect.memory.providers.offline.possessions import thing_key
+from recollect.memory.providers.offline.rules import canonical
+from recollect.memory.providers.offline.tastes import DISLIKES, LIKES
+from recollect.memory.providers.offline.wording import sentence, told
+from recollect.memory.values.fact import fold
 
 UNKNOWN = "I don't know that yet."
 _MOST_QUOTED_CHARACTERS = 300
-_EMPTY = words(
+_MOST_ASKED_CHARACTERS = 500
+"""So much of a question is looked at: some of the patterns take the square of its length."""
+_EMPTY = word_set(
     "a an the i me my mine am is are was were be been do does did have has had can could would will you your know "
     "knew remember recall tell told say said remind what s who where when why how which whose that this it of to "
     "in on at for from with about and or please again name called old many much kind any there if not m re ve d t "
@@ -57,8 +59,8 @@ _INTENTS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """All that an answer may use: keyed facts, free-text facts, what the user wrote earlier, passages of documents."""
+class KnownTexts:
+    """The texts that an answer may use: keyed facts, free-text facts, the user's earlier messages, and passages."""
 
     facts: Mapping[str, str]
     notes: Sequence[str] = ()
@@ -66,15 +68,15 @@ class Known:
     passages: Sequence[str] = ()
 
 
-def answer(question: str, known: Known) -> str:
-    """One or more sentences, `UNKNOWN` where nothing known fits."""
-    asked = fold(question)
+def answer(question: str, known: KnownTexts) -> str:
+    """Return one or more sentences, or `UNKNOWN` where nothing known fits."""
+    asked = fold(question[:_MOST_ASKED_CHARACTERS])
     if _ABOUT_ME.search(asked) or (asked.endswith("who am i") and "name" not in known.facts):
         return _everything(known)
     return _of_tastes(asked, known.facts) or _of_facts(asked, known.facts) or _of_texts(asked, known) or UNKNOWN
 
 
-def _everything(known: Known) -> str:
+def _everything(known: KnownTexts) -> str:
     lines = [sentence(told(key, value)) for key, value in known.facts.items()] + list(known.notes)
     if not lines:
         return "I don't know anything about you yet."
@@ -123,7 +125,7 @@ def _of_facts(asked: str, facts: Mapping[str, str]) -> str:
 
 
 def _am_i(asked: str, facts: Mapping[str, str]) -> str:
-    """Am I a nurse, German, vegan, Ada?"""
+    """Answer "Am I a nurse?", and likewise for German, vegan or Ada."""
     if not asked.startswith("am i "):
         return ""
     for key in ("name", "occupation", "nationality", "diet", "religion", "age", "hometown", "location"):
@@ -158,7 +160,7 @@ def _key_asked_for(asked: str, facts: Mapping[str, str]) -> str | None:
 
 
 def _key_within(asked: str, facts: Mapping[str, str], *, at_least: int) -> str | None:
-    """The longest key all of whose words are in the question."""
+    """Return the longest key of which all words are in the question."""
     there = frozenset(_stem(word) for word in asked.split())
     fitting = [key for key in facts if len(_key_words(key)) >= at_least and _key_words(key) <= there and key != "name"]
     return max(fitting, key=lambda key: len(_key_words(key)), default=None)
@@ -168,8 +170,8 @@ def _key_words(key: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in canonical(key).split("_") if word not in {"s", "", "user", "the"})
 
 
-def _of_texts(asked: str, known: Known) -> str:
-    """The note, earlier text or passage that shares most words with the question; of equals the later."""
+def _of_texts(asked: str, known: KnownTexts) -> str:
+    """Return the free-text fact, earlier text or passage with most words of the question; of equals the later."""
     wanted = _terms(asked)
     best, best_shared = "", 0
     for text in [*known.passages, *known.texts, *known.notes]:

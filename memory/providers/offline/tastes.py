@@ -1,9 +1,9 @@
-"""What a user likes and dislikes: one finding for each thing."""
+"""Reads what a user likes and dislikes: one finding for each thing."""
 
 import re
 
-from memory.providers.offline.clauses import Clause
-from memory.providers.offline.finding import Finding, key_of, trimmed
+from recollect.memory.providers.offline.clauses import Clause
+from recollect.memory.providers.offline.finding import Extracted, key_of, trimmed
 
 LIKES, DISLIKES = "likes_", "dislikes_"
 
@@ -35,13 +35,13 @@ _MOST_WORDS = 6
 _MOST_THINGS = 10
 
 
-def read_tastes(clause: Clause) -> list[Finding]:
-    """The things that the clause says are liked, disliked, or no longer so; a dislike ends a like and the reverse."""
+def read_tastes(clause: Clause) -> list[Extracted]:
+    """Return things that the clause calls liked, disliked, or no longer so; a dislike ends a like and vice versa."""
     found = _NO_LONGER.match(clause.text)
     if found and (found["verb"] or found["verb3"] or _ANY_MORE.search(clause.text)):
         verb = (found["verb"] or found["verb2"] or "like").casefold()
         prefix = DISLIKES if verb in {"hate", "dislike"} else LIKES
-        return [Finding(_key(prefix, thing), thing, clause.evidence, ends=True) for thing in _things(found["things"])]
+        return [Extracted(_key(prefix, thing), thing, clause.evidence, ends=True) for thing in _things(found["things"])]
     for pattern, prefix, other in ((_DISLIKED, DISLIKES, LIKES), (_LIKED, LIKES, DISLIKES)):
         found = pattern.match(clause.text)
         if found:
@@ -49,8 +49,8 @@ def read_tastes(clause: Clause) -> list[Finding]:
                 finding
                 for thing in _things(found["things"])
                 for finding in (
-                    Finding(_key(other, thing), thing, clause.evidence, ends=True),
-                    Finding(_key(prefix, thing), thing, clause.evidence),
+                    Extracted(_key(other, thing), thing, clause.evidence, ends=True),
+                    Extracted(_key(prefix, thing), thing, clause.evidence),
                 )
             ]
     return []

@@ -1,4 +1,4 @@
-"""A key and its value as a sentence: to the user ("You live in Paris.") or of them ("The user lives in Paris.")."""
+"""Words a key and its value as a sentence to the user ("You live in Paris.") or of them ("The user lives in …")."""
 
 _FORMS = {
     "name": ("your name is {}", "The user's name is {}"),
@@ -28,17 +28,17 @@ _NUMBERS = {"no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 
 def told(key: str, value: str) -> str:
-    """The clause said to the user: "you live in Paris"."""
+    """Return the clause said to the user: "you live in Paris"."""
     return _worded(key, value, 0)
 
 
 def stated(key: str, value: str) -> str:
-    """The self-contained sentence of the user: "The user lives in Paris."."""
+    """Return the self-contained sentence about the user: "The user lives in Paris."."""
     return sentence(_worded(key, value, 1))
 
 
 def told_ended(key: str, value: str) -> str:
-    """The clause said to the user when it no longer holds: "you no longer live in Paris"."""
+    """Return the clause said to the user when it no longer holds: "you no longer live in Paris"."""
     form = _ENDED.get(key) or next((form for prefix, form in _ENDED.items() if key.startswith(prefix)), None)
     if form:
         return form.format(_with_article(value) if key == "occupation" else value)
@@ -46,12 +46,12 @@ def told_ended(key: str, value: str) -> str:
 
 
 def sentence(clause: str) -> str:
-    """The clause with a capital letter and a full stop."""
+    """Return the clause with a capital letter and a full stop."""
     return clause[:1].upper() + clause[1:] + ("" if clause.endswith((".", "!", "?")) else ".")
 
 
 def of_key(key: str) -> str:
-    """A key as words: "dog_name" is "dog's name"."""
+    """Return a key as words: "dog_name" is "dog's name"."""
     words = key.replace("_", " ").strip()
     owner, name, rest = words.rpartition(" name")
     return (

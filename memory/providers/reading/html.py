@@ -1,12 +1,13 @@
-"""HTML, by Beautiful Soup's own parser and markdownify. Nothing that it links to is fetched."""
+"""Reads HTML by Beautiful Soup's own parser and markdownify. It fetches no links."""
 
 from typing import BinaryIO
 
 from bs4 import BeautifulSoup
 from markdownify import MarkdownConverter
 
-from memory.providers.reading.limits import Limits
+from recollect.memory.providers.reading.limits import ReadingLimits
 
+IMPORTS_LATER: tuple[str, ...] = ()
 _DROPPED = (
     *("title", "script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "math", "canvas", "head"),
     *("img", "picture", "video", "audio", "input", "button", "select", "textarea"),
@@ -14,14 +15,14 @@ _DROPPED = (
 _FOLLOWED = ("http:", "https:", "mailto:")
 
 
-def read(file: BinaryIO, limits: Limits) -> tuple[list[str], str | None]:
-    """The text as one page of Markdown, and the page's title."""
+def read(file: BinaryIO, limits: ReadingLimits) -> tuple[list[str], str | None]:
+    """Return the text as one page of Markdown, and the page's title."""
     text, title = to_markdown(file.read())
     return [text], title
 
 
 def to_markdown(html: str | bytes) -> tuple[str, str | None]:
-    """The Markdown of a page, without scripts, styles and pictures, and its title."""
+    """Return a page's Markdown, without scripts, styles and pictures, and its title."""
     soup = BeautifulSoup(html, "html.parser")
     title = soup.title.get_text(" ", strip=True) if soup.title is not None else None
     for element in soup.find_all(_DROPPED):

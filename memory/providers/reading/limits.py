@@ -1,25 +1,22 @@
-"""What the process that reads a file may use, and how it is kept to that."""
+"""Limits the pages, characters, memory and time of the process that reads a file."""
 
-import sys
 from dataclasses import dataclass
-from typing import Any
 
 try:
     import resource
-except ImportError:  # not on Windows: there the time limit alone holds
+except ImportError:  # Windows lacks it: only the time limit holds there
     resource = None
 
-_FORBIDDEN = ("socket.", "subprocess.", "urllib.", "http.", "ftplib.", "os.system", "os.exec", "os.fork", "os.spawn")
-_WRITING = set("wax+")
+_LIMITS = ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_CORE", "RLIMIT_NOFILE", "RLIMIT_NPROC")
 
 
-class Refused(Exception):
+class ForbiddenCall(Exception):
     """Why the file cannot be read, as the end of "it …"."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """The most pages and characters of a document, bytes that a file may unpack to, and what reading it may take."""
+class ReadingLimits:
+    """The limits of a document's pages and characters, of unpacked bytes, and of memory and seconds to read a file."""
 
     pages: int
     characters: int
@@ -27,27 +24,37 @@ class Limits:
     memory: int = 512_000_000
     seconds: int = 30
 
-    def too_many_pages(self, pages: int) -> Refused:
-        """The refusal of so many pages."""
-        return Refused(f"has {pages} pages, more than {self.pages} (MAX_DOCUMENT_PAGES)")
+    def too_many_pages(self, pages: int) -> ForbiddenCall:
+        """Return the refusal of so many `pages`."""
+        return ForbiddenCall(f"has {pages} pages, more than {self.pages} (MAX_DOCUMENT_PAGES)")
 
-    def too_long(self) -> Refused:
-        """The refusal of a text that is too long."""
-        return Refused(f"has more than {self.characters:,} characters (MAX_DOCUMENT_CHARACTERS)")
+    def too_long(self) -> ForbiddenCall:
+        """Return the refusal of a text that is too long."""
+        return ForbiddenCall(f"has more than {self.characters:,} characters (MAX_DOCUMENT_CHARACTERS)")
 
-    def too_large_unpacked(self) -> Refused:
-        """The refusal of a file that unpacks to too much."""
-        return Refused(f"unpacks to more than {self.unpacked // 1_000_000} MB (MAX_UNPACKED_MB)")
+    def too_large_unpacked(self) -> ForbiddenCall:
+        """Return the refusal of a file that unpacks to too much."""
+        return ForbiddenCall(f"unpacks to more than {self.unpacked // 1_000_000} MB (MAX_UNPACKED_MB)")
 
 
-def limit_resources(limits: Limits) -> None:
+def limit_resources(limits: ReadingLimits) -> None:
     """Limit this process's memory and time, and let it write no file."""
-    if resource is None:
-        return
     _limit("RLIMIT_AS", limits.memory)
     _limit("RLIMIT_CPU", limits.seconds)
     _limit("RLIMIT_FSIZE", 0)
     _limit("RLIMIT_CORE", 0)
+
+
+def close_limits() -> None:
+    """Forbid this process, from now on, to open files and to start processes.
+
+    Raises:
+        OSError: this system lacks one of these limits or of those of `limit_resources`.
+    """
+    _limit("RLIMIT_NOFILE", 0)
+    _limit("RLIMIT_NPROC", 0)  # the kernel exempts root
+    if resource is None or not all(map(_is_limited, _LIMITS)):
+        raise OSError("This system lacks a limit.")
 
 
 def _limit(name: str, most: int) -> None:
@@ -59,17 +66,11 @@ def _limit(name: str, most: int) -> None:
         most = min(most, hard)
     try:
         resource.setrlimit(number, (most, most))
-    except (ValueError, OSError):  # macOS knows limits that it does not set
+    except (ValueError, OSError):  # macOS defines limits that it cannot set
         return
 
 
-def confine() -> None:
-    """From now on this process opens no connection, starts no other process and opens no file for writing."""
-    sys.addaudithook(_forbid)
-
-
-def _forbid(event: str, arguments: tuple[Any, ...]) -> None:
-    if event.startswith(_FORBIDDEN):
-        raise PermissionError("A file that is being read may not do that.")
-    if event == "open" and isinstance(mode := arguments[1], str) and _WRITING & set(mode):
-        raise PermissionError("A file that is being read may not write.")
+def _is_limited(name: str) -> bool:
+    assert resource is not None
+    number = getattr(resource, name, None)
+    return number is not None and resource.getrlimit(number)[1] != resource.RLIM_INFINITY

@@ -1,18 +1,20 @@
-"""PDF, by pypdf."""
+"""Reads PDF by pypdf."""
 
 from typing import BinaryIO
 
 import pypdf
 from pypdf.errors import LimitReachedError
 
-from memory.providers.reading.limits import Limits, Refused
+from recollect.memory.providers.reading.limits import ForbiddenCall, ReadingLimits
+
+IMPORTS_LATER: tuple[str, ...] = ("pypdf",)
 
 
-def read(file: BinaryIO, limits: Limits) -> tuple[list[str], str | None]:
-    """The text of each page."""
+def read(file: BinaryIO, limits: ReadingLimits) -> tuple[list[str], str | None]:
+    """Return the text of each page."""
     reader = pypdf.PdfReader(file, strict=False)
     if reader.is_encrypted:
-        raise Refused("is encrypted; save it without a password")
+        raise ForbiddenCall("is encrypted; save it without a password")
     if len(reader.pages) > limits.pages:
         raise limits.too_many_pages(len(reader.pages))
     pages, characters = list[str](), 0

@@ -1,82 +1,133 @@
-"""Starts a process for each file that may do harm, and bounds it."""
+"""Starts a process for each file that may do harm, and limits its time and output."""
 
 import asyncio
 import codecs
 import contextlib
 import io
 import json
+import logging
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from dataclasses import astuple
 from typing import Any, BinaryIO
 
-from memory.document_kind import HEAD_BYTES
-from memory.document_reader import ReadText, checked_text, unreadable
-from memory.library import DocumentKind
-from memory.providers.reading.limits import Limits
+from recollect.memory.background.bulk import WORKERS, Bulk
+from recollect.memory.documents.document_kind import HEAD_BYTES
+from recollect.memory.ports.document_reader import ReadText, Walls, checked_text, unreadable
+from recollect.memory.ports.documents import DocumentKind
+from recollect.memory.providers.reading.limits import ReadingLimits
 
-AT_ONCE = 2
-"""So many files are read at the same time; others wait."""
-_CHILD = "memory.providers.reading.child"
+logger = logging.getLogger(__name__)
+
+AT_ONCE = WORKERS
+"""So many files are read at the same time, where BULK_WORKERS does not say otherwise; others wait."""
+
+_CHILD = "recollect.memory.providers.reading.child"
 _PASSED_ON = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Of the environment: the rest, keys among it, is nothing for a process that reads foreign files."""
 _PIECE = 1_000_000
+_WALLS_SECONDS = 10
 
 
 class FileReader:
-    """Reads text and Markdown itself, and everything else in a process of its own."""
+    """Reads text and Markdown itself, and everything else in a process of its own.
 
-    def __init__(self, limits: Limits) -> None:
+    Reading is `bulk` work: as many files are read at a time as `bulk` has threads, and others wait.
+    """
+
+    def __init__(self, limits: ReadingLimits, bulk: Bulk | None = None) -> None:
         self._limits = limits
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._bulk = bulk or Bulk()
+        self._slots = asyncio.Semaphore(self._bulk.workers)
+        self._asking = asyncio.Lock()
+        self._walls: Walls | None = None
 
     async def read(self, file: BinaryIO, kind: DocumentKind) -> ReadText:
-        """See the seam."""
+        """See the port."""
         if kind in {"text", "markdown"}:
-            return ReadText([await asyncio.to_thread(_decoded, file, self._limits.characters)])
+            return ReadText([await self._bulk.run(lambda: _decoded(file, self._limits.characters))])
         async with self._slots:
             said = await self._read_apart(file, kind)
         if (refused := said.get("refused")) is not None:
             raise unreadable(str(refused))
         return ReadText([str(page) for page in said["pages"]], is_paged=kind == "pdf", title=said["title"])
 
+    async def walls(self) -> Walls:
+        """See the port. Asks a child process once; without its answer no wall is known."""
+        async with self._asking:
+            if self._walls is None:
+                self._walls = await _asked_walls()
+            return self._walls or Walls((), ())
+
     async def _read_apart(self, file: BinaryIO, kind: DocumentKind) -> dict[str, Any]:
-        """What the process says."""
+        """Return the answer of a child process that reads the file."""
         limits = self._limits
-        descriptor = await asyncio.to_thread(_from_the_beginning, file)
-        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-B", "-m", _CHILD, kind, *map(str, astuple(limits))),
-            stdin=descriptor,
-            stdout=PIPE,
-            stderr=DEVNULL,
-            env=environment,
-        )
+        descriptor = await self._bulk.run(lambda: _from_the_beginning(file))
+        process = await _start(kind, *map(str, astuple(limits)), stdin=descriptor)
         try:
-            async with asyncio.timeout(limits.seconds):
-                # As UTF-8 a character takes 4 bytes at most, as JSON escapes some take 6.
-                answer = await _read_at_most(process, 6 * limits.characters + _PIECE)
-                if answer:
-                    await process.wait()
+            # A character takes at most 4 bytes in UTF-8, and 6 as a JSON escape.
+            answer = await _answer(process, seconds=limits.seconds, most=6 * limits.characters + _PIECE)
         except TimeoutError:
             raise unreadable(f"takes more than {limits.seconds} seconds to be read") from None
-        finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
         try:
-            said: dict[str, Any] = await asyncio.to_thread(json.loads, answer)
-        except ValueError:  # it was killed by its limits, before it could say so
+            said: dict[str, Any] = await self._bulk.run(lambda: json.loads(answer))
+        except ValueError:  # its limits killed it before it could answer
             needed = f"{limits.memory // 1_000_000} MB of memory or {limits.seconds} seconds"
             raise unreadable(f"needs more than {needed} to be read") from None
         return said
 
 
+async def _asked_walls() -> Walls | None:
+    """Return the walls that a child process reports; None where it does not answer in time."""
+    try:
+        process = await _start("walls", stdin=DEVNULL)
+        said = json.loads(await _answer(process, seconds=_WALLS_SECONDS, most=_PIECE))
+    except (OSError, TimeoutError, ValueError):
+        return None
+    walls = Walls(tuple(said["in_force"]), tuple(said["missing"]))
+    if walls.missing:
+        logger.warning(
+            "this machine lacks walls around the process that reads files",
+            extra={"action": "file_reader_walls", "in_force": list(walls.in_force), "missing": list(walls.missing)},
+        )
+    return walls
+
+
+async def _start(*arguments: str, stdin: int) -> Process:
+    """Start a child process without our environment variables."""
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-B", "-m", _CHILD, *arguments),
+        stdin=stdin,
+        stdout=PIPE,
+        stderr=DEVNULL,
+        env=environment,
+    )
+
+
+async def _answer(process: Process, *, seconds: float, most: int) -> bytes:
+    """Return the process's answer, or b"" where it is over `most` bytes. The process has ended by then, in any case.
+
+    Raises:
+        TimeoutError: it takes longer.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            answer = await _read_at_most(process, most)
+            if answer:
+                await process.wait()
+            return answer
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
 async def _read_at_most(process: Process, most: int) -> bytes:
-    """The process's whole answer; b"" where it says more than `most` bytes."""
+    """Return the process's whole answer; b"" where it is over `most` bytes."""
     assert process.stdout is not None
     pieces, size = list[bytes](), 0
     while piece := await process.stdout.read(_PIECE):
@@ -88,7 +139,7 @@ async def _read_at_most(process: Process, most: int) -> bytes:
 
 
 def _from_the_beginning(file: BinaryIO) -> int:
-    """The descriptor of the file, which is on the disk from now on, at its beginning."""
+    """Write the file to disk if it is in memory, rewind it, and return its descriptor."""
     file.seek(0)
     descriptor = file.fileno()
     file.flush()
@@ -97,7 +148,7 @@ def _from_the_beginning(file: BinaryIO) -> int:
 
 
 def _decoded(file: BinaryIO, most: int) -> str:
-    """A text file's text: UTF-8, or UTF-16 with its mark."""
+    """Return a text file's text: UTF-8, or UTF-16 with a byte order mark."""
     file.seek(0)
     head = file.read(HEAD_BYTES)
     file.seek(0)

@@ -1,5 +1,5 @@
-"""The documents in MongoDB, or in any server that speaks its language."""
+"""Keeps the store in MongoDB, or in any server that speaks its protocol."""
 
-from memory.stores.mongo.documents import open_mongo_documents
+from recollect.memory.stores.mongo.store import open_mongo_store
 
-__all__ = ["open_mongo_documents"]
+__all__ = ["open_mongo_store"]

@@ -1,6 +1,6 @@
-"""The MongoDB client, and the one place where the driver's errors become ours.
+"""Opens the MongoDB client and translates the driver's errors to ours, here alone.
 
-Nothing here needs a server until the first call: the collections are prepared by the first one that reaches it.
+Nothing needs a server until the first call: the first one that reaches it prepares the collections.
 """
 
 import asyncio
@@ -12,14 +12,14 @@ from datetime import UTC
 from typing import Any
 
 from pymongo import AsyncMongoClient
+from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.asynchronous.database import AsyncDatabase
 from pymongo.errors import InvalidName, PyMongoError
 from pymongo.read_preferences import ReadPreference
 
-from memory.errors import ConfigurationError, StoreUnavailable
+from recollect.memory.values.errors import ConfigurationError, StoreUnavailable
 
-Document = dict[str, Any]
-Database = AsyncDatabase[Document]
+Record = dict[str, Any]
 
 CONVERSATIONS = "conversations"
 FACTS = "user_facts"
@@ -35,17 +35,37 @@ KEYS = "keys"
 ERASURES = "erasures"
 TOMBSTONES = "tombstones"
 
-Prepare = Callable[[Database], Awaitable[None]]
+MARK: Mapping[str, Any] = {"recollect": 1}
+"""The field that each of our own documents carries; those of the first version do not."""
+
+
+class MongoDatabase:
+    """Our own collections of a database. Their names begin with `prefix`, which no other part of this package sees."""
+
+    def __init__(self, whole: AsyncDatabase[Record], prefix: str = "") -> None:
+        self.whole = whole
+        self.prefix = prefix
+
+    def __getitem__(self, collection: str) -> AsyncCollection[Record]:
+        """Return our collection of this name, without the prefix."""
+        return self.whole[f"{self.prefix}{collection}"]
+
+    async def ping(self) -> None:
+        """Ask the server whether it is up."""
+        await self.whole.command("ping")
+
+
+Prepare = Callable[[MongoDatabase], Awaitable[None]]
 
 logger = logging.getLogger(__name__)
 
 _TIMEOUTS: Mapping[str, int] = {"serverSelectionTimeoutMS": 3_000, "connectTimeoutMS": 3_000, "timeoutMS": 5_000}
 
 
-class Connection:
-    """One database of one client. Whoever opened the client closes it."""
+class MongoConnection:
+    """Gives access to one database of one client. Whoever opened the client closes it."""
 
-    def __init__(self, database: Database, prepare: Prepare) -> None:
+    def __init__(self, database: MongoDatabase, prepare: Prepare) -> None:
         self._database = database
         self._prepare = prepare
         self._is_prepared = False
@@ -53,21 +73,21 @@ class Connection:
         self._failure: PyMongoError | None = None
 
     @asynccontextmanager
-    async def use(self) -> AsyncGenerator[Database]:
-        """The database with its collections prepared; errors of the driver leave as StoreUnavailable."""
+    async def use(self) -> AsyncGenerator[MongoDatabase]:
+        """Yield the database with its collections prepared; raise the driver's errors as StoreUnavailable."""
         try:
             if not self._is_prepared:
                 await self._prepare_once()
             yield self._database
         except PyMongoError as error:
-            # The driver's own message may quote a document, so only its kind is told.
+            # The driver's own message may quote a document, so only its type is logged.
             raise StoreUnavailable(
                 f"The document store at MONGODB_URL cannot serve ({type(error).__name__}); check that it runs and lets "
                 "this service in, then send the request again with the same turn_id."
             ) from error
 
     async def _prepare_once(self) -> None:
-        """Calls that wait for an attempt share its failure: one by one they would wait for minutes."""
+        """Prepare the collections once. Waiting calls share a failed attempt: one by one they would take minutes."""
         known = self._failure
         async with self._preparing:
             if self._is_prepared:
@@ -84,8 +104,12 @@ class Connection:
 
 
 @asynccontextmanager
-async def open_connection(url: str, database: str, *, prepare: Prepare) -> AsyncGenerator[Connection]:
-    """A client for `url`, closed at the end. Time limits that the URL names go before the built-in ones.
+async def open_connection(
+    url: str, database: str, *, prepare: Prepare, prefix: str = ""
+) -> AsyncGenerator[MongoConnection]:
+    """Open a client for `url`, closed at exit. Timeouts in the URL take precedence over the built-in ones.
+
+    `prefix` begins the names of our collections.
 
     Raises:
         ConfigurationError: the URL or the database's name is not valid.
@@ -93,7 +117,7 @@ async def open_connection(url: str, database: str, *, prepare: Prepare) -> Async
     options = url.partition("?")[2].lower()
     timeouts: dict[str, Any] = {name: value for name, value in _TIMEOUTS.items() if f"{name.lower()}=" not in options}
     try:
-        client = AsyncMongoClient[Document](
+        client = AsyncMongoClient[Record](
             url, w="majority", journal=True, tz_aware=True, tzinfo=UTC, appname="recollect", **timeouts
         )
     except (PyMongoError, ValueError, TypeError):
@@ -109,9 +133,9 @@ async def open_connection(url: str, database: str, *, prepare: Prepare) -> Async
             raise ConfigurationError(
                 "MONGODB_DATABASE is not a valid database name; use letters, digits, - and _."
             ) from None
-        yield Connection(chosen, prepare)
+        yield MongoConnection(MongoDatabase(chosen, prefix), prepare)
 
 
 def key_of(*ids: str) -> str:
-    """A document's key made of ids, from which they cannot be read: for what may outlive an erased user's data."""
+    """Return a document's key that hides its `ids`: for documents that may outlive an erased user's data."""
     return hashlib.sha256("/".join(ids).encode()).hexdigest()[:40]

@@ -1,4 +1,4 @@
-"""Conversations in MongoDB: one document per message, and no transaction over two of them."""
+"""Keeps conversations in MongoDB: one document per message, and no transaction over two of them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -9,11 +9,9 @@ from typing import Any
 from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
 
-from memory.errors import StoreUnavailable
-from memory.scope import Scope
-from memory.stores.json_text import to_json
-from memory.stores.mongo.connection import CONVERSATIONS, Connection, Database, Document
-from memory.stores.mongo.message_document import (
+from recollect.memory.stores.json_text import to_json
+from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, MongoDatabase, Record
+from recollect.memory.stores.mongo.message_document import (
     MESSAGE_ONLY,
     SAID,
     from_message,
@@ -22,14 +20,16 @@ from memory.stores.mongo.message_document import (
     to_message,
     to_turn,
 )
-from memory.stores.mongo.old_messages import oldest_messages
-from memory.stores.mongo.overviews import last_position_of, overview, overviews
-from memory.stores.mongo.turns import turns_from, turns_of
-from memory.stores.update_json import update_from_json, update_to_json
-from memory.thread_record import ThreadOverview
-from memory.times import from_ms, to_ms
-from memory.turn import Exchange, Message, Turn, derived_id
-from memory.update import Update
+from recollect.memory.stores.mongo.old_messages import oldest_messages
+from recollect.memory.stores.mongo.overviews import last_position_of, overview, overviews
+from recollect.memory.stores.mongo.turns import turns_from, turns_of
+from recollect.memory.stores.update_json import update_from_json, update_to_json
+from recollect.memory.values.errors import StoreUnavailable
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.thread_record import ThreadOverview
+from recollect.memory.values.times import from_ms, to_ms
+from recollect.memory.values.turn import Exchange, Message, Turn, derived_id
+from recollect.memory.values.update import Update
 
 _BATCH_TURNS = 100
 _TRIES = 200
@@ -37,20 +37,20 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class MongoConversations:
-    """The `conversations` collection as the port wants it."""
+    """Implements Conversations over the `conversations` collection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
     async def accept(self, message: Message) -> Message:
-        """See the port. The unique index over positions lets one of two rivals in; the other looks again."""
+        """See the port. The unique index over positions lets one of two concurrent writers in; the other retries."""
         async with self._connection.use() as database:
             for _ in range(_TRIES):
                 placed = await _as_newest(database, message)
                 try:
                     await database[CONVERSATIONS].insert_one(from_message(placed))
                 except DuplicateKeyError:
-                    # Not every server says which index was violated, so ask.
+                    # Not every server says which index was violated: look whether it was the id's.
                     stored = await database[CONVERSATIONS].find_one({"_id": message.id})
                     if stored is not None:
                         return to_message(stored)
@@ -59,7 +59,7 @@ class MongoConversations:
         raise StoreUnavailable("Too many messages came into this thread at once; send the request again.")
 
     async def commit(self, reply: Message, *, result: Mapping[str, Any], update: Update) -> bool:
-        """See the port. Also False where the user's message is gone: a turn that was erased while it ran."""
+        """See the port. Also returns False where the user's message was erased while the turn ran."""
         document = from_reply(reply, result, update)
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
@@ -68,11 +68,12 @@ class MongoConversations:
             except DuplicateKeyError:
                 if await _has(database, {"_id": reply.id}) or not await _is_accepted(database, reply):
                     return False
-                # Its place is held by the reply of a turn that was deleted while it ran.
+                # The reply of a turn that was deleted while it ran still holds this position: remove it.
                 place = {"user_id": reply.user_id, "thread_id": reply.thread_id, "position": reply.position}
                 await messages.delete_one({**place, "role": reply.role, "_id": {"$ne": reply.id}})
                 await messages.insert_one(document)
-            # A deletion that came before the insert has not seen it: look, and take it back.
+            # Without a transaction, a deletion may have run between the check and the insert, and missed
+            # this reply: look again, and remove it where its message is gone.
             if await _is_accepted(database, reply):
                 return True
             await messages.delete_one({"_id": reply.id})
@@ -97,7 +98,7 @@ class MongoConversations:
 
     async def recent(self, scope: Scope, *, limit: int, before: int | None = None) -> list[Exchange]:
         """See the port. One query, unless unfinished turns lie in between."""
-        query: Document = {"user_id": scope.user_id, "thread_id": scope.thread}
+        query: Record = {"user_id": scope.user_id, "thread_id": scope.thread}
         found: list[Exchange] = []
         async with self._connection.use() as database:
             while len(found) < limit:
@@ -110,7 +111,7 @@ class MongoConversations:
                 if len(batch) < size:
                     break
                 last = batch[-1]
-                before = last.position + (last.role == "assistant")  # A reply cut off from its message is read again.
+                before = last.position + (last.role == "assistant")  # The page ended inside a turn: read it again.
         return found[:limit][::-1] if limit > 0 else []
 
     async def count_turns(self, scope: Scope, *, at_most: int) -> int:
@@ -125,7 +126,7 @@ class MongoConversations:
 
     async def indexed_messages(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Message]]:
         """See the port."""
-        query: Document = {"indexed": True} if user_id is None else {"indexed": True, "user_id": user_id}
+        query: Record = {"indexed": True} if user_id is None else {"indexed": True, "user_id": user_id}
         while True:
             async with self._connection.use() as database:
                 messages = database[CONVERSATIONS]
@@ -149,7 +150,7 @@ class MongoConversations:
 
     async def exchanges(self, scope: Scope, *, after: int, limit: int) -> list[Exchange]:
         """See the port. One query, unless unfinished turns lie in between."""
-        thread: Document = {"user_id": scope.user_id, "thread_id": scope.thread}
+        thread: Record = {"user_id": scope.user_id, "thread_id": scope.thread}
         found: list[Exchange] = []
         async with self._connection.use() as database:
             while len(found) < limit:
@@ -161,7 +162,7 @@ class MongoConversations:
                 if len(batch) < size:
                     break
                 last = batch[-1]
-                after = last.position - (last.role == "user")  # A message cut off from its reply is read again.
+                after = last.position - (last.role == "user")  # The page ended inside a turn: read all of it again.
         return found[: max(limit, 0)]
 
     async def overviews(
@@ -183,7 +184,7 @@ class MongoConversations:
 
     async def turns(self, user_id: str) -> AsyncIterator[Sequence[Turn]]:
         """See the port."""
-        query: Document = {"user_id": user_id, "role": "assistant"}
+        query: Record = {"user_id": user_id, "role": "assistant"}
         while True:
             async with self._connection.use() as database:
                 messages = database[CONVERSATIONS]
@@ -197,11 +198,11 @@ class MongoConversations:
 
     async def every(self, scope: Scope) -> AsyncIterator[Sequence[Turn]]:
         """See the port."""
-        user: Document = {"user_id": scope.user_id}
+        user: Record = {"user_id": scope.user_id}
         thread, after = scope.thread_id or "", 0
         while True:
             async with self._connection.use() as database:
-                here: Document = {"thread_id": thread, "position": {"$gt": after}}
+                here: Record = {"thread_id": thread, "position": {"$gt": after}}
                 turns = await turns_from(database, {**user, **here}, limit=_BATCH_TURNS)
                 if not turns and scope.thread_id is None:
                     turns = await turns_from(database, {**user, "thread_id": {"$gt": thread}}, limit=_BATCH_TURNS)
@@ -224,7 +225,7 @@ class MongoConversations:
         generation: int | None = None,
     ) -> bool:
         """See the port."""
-        new: Document = {
+        new: Record = {
             "content": reply.content,
             "name": reply.name,
             "metadata": to_json(reply.metadata),
@@ -238,18 +239,18 @@ class MongoConversations:
             return await self._swap(turn, new)
         return await self._swap(turn, {**new, "generation": generation}, {"generation": {"$lte": generation}})
 
-    async def _swap(self, turn: Turn, new: Document, condition: Document | None = None) -> bool:
-        """Replace these fields of the turn's reply if its update is still that of `turn`."""
+    async def _swap(self, turn: Turn, new: Record, condition: Record | None = None) -> bool:
+        """Replace the fields `new` of the turn's reply if its update is still that of `turn`; tell whether it was."""
         if turn.update is None:
             return False
-        reply: Document = {"_id": derived_id(turn.message.user_id, turn.message.turn_id, "assistant")}
+        reply: Record = {"_id": derived_id(turn.message.user_id, turn.message.turn_id, "assistant")}
         stored = update_to_json(turn.update)
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
-            as_known: Document = {**reply, **(condition or {})}
+            as_known: Record = {**reply, **(condition or {})}
             if (await messages.update_one({**as_known, "update": stored}, {"$set": new})).matched_count:
                 return True
-            # An earlier version of this code may have worded the same update in another way.
+            # An earlier version of this code may have written the same update as another text: compare the values.
             found = await messages.find_one(reply, {"update": True})
             if found is None or found["update"] == stored or update_from_json(found["update"]) != turn.update:
                 return False
@@ -283,15 +284,15 @@ class MongoConversations:
 
     async def delete(self, scope: Scope) -> int:
         """See the port."""
-        query: Document = {"user_id": scope.user_id}
+        query: Record = {"user_id": scope.user_id}
         if scope.thread_id is not None:
             query["thread_id"] = scope.thread_id
         async with self._connection.use() as database:
             return await _delete(database, query)
 
 
-async def _as_newest(database: Database, message: Message) -> Message:
-    """The message behind all that its thread holds now, in whole milliseconds as MongoDB keeps them."""
+async def _as_newest(database: MongoDatabase, message: Message) -> Message:
+    """Return `message` with the position and time behind its thread's last, in the whole milliseconds of MongoDB."""
     thread = {"user_id": message.user_id, "thread_id": message.thread_id}
     shown = {"position": True, "timestamp": True}
     last, latest = await asyncio.gather(
@@ -299,25 +300,25 @@ async def _as_newest(database: Database, message: Message) -> Message:
         database[CONVERSATIONS].find_one(thread, shown, sort=[("timestamp", DESCENDING)]),
     )
     position = last["position"] if last else 0
-    # The two answers can be of different moments, so both count.
+    # Another message can come in between the two queries, so both answers count.
     earlier = [found["timestamp"] + _MILLISECOND for found in (last, latest) if found]
     created_at = max([from_ms(to_ms(message.created_at)), *earlier])
     return replace(message, position=position + 1 + position % 2, created_at=created_at)
 
 
-async def _is_accepted(database: Database, reply: Message) -> bool:
-    """Whether the message that `reply` answers is stored where the reply says."""
+async def _is_accepted(database: MongoDatabase, reply: Message) -> bool:
+    """Tell whether the message that `reply` answers is stored in its thread, one position before it."""
     message_id = derived_id(reply.user_id, reply.turn_id, "user")
     return await _has(database, {"_id": message_id, "thread_id": reply.thread_id, "position": reply.position - 1})
 
 
-async def _delete(database: Database, query: Document) -> int:
-    """Delete what the query finds and say how many messages of it were said."""
+async def _delete(database: MongoDatabase, query: Record) -> int:
+    """Delete what `query` finds; return how many messages that were, without absent ones."""
     await database[CONVERSATIONS].delete_many({**query, "absent": True})
     return (await database[CONVERSATIONS].delete_many(query)).deleted_count
 
 
-async def _has(database: Database, query: Document) -> bool:
+async def _has(database: MongoDatabase, query: Record) -> bool:
     return await database[CONVERSATIONS].find_one(query, {"_id": True}) is not None
 
 

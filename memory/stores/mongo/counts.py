@@ -1,20 +1,28 @@
-"""Counting in MongoDB: the server counts along its indexes, and groups where ids are counted."""
+"""Counts in MongoDB: the server counts along its indexes, and groups where it counts ids."""
 
 import asyncio
 from collections.abc import Sequence
 
-from memory.counts import Counted
-from memory.scope import GLOBAL_USER, Scope
-from memory.stores.mongo.connection import CONVERSATIONS, DOCUMENTS, FACTS, THREADS, Connection, Database, Document
+from recollect.memory.ports.counts import Counted
+from recollect.memory.stores.mongo.connection import (
+    CONVERSATIONS,
+    DOCUMENTS,
+    FACTS,
+    THREADS,
+    MongoConnection,
+    MongoDatabase,
+    Record,
+)
+from recollect.memory.values.scope import GLOBAL_USER, Scope
 
 _WHETHER_INDEXED = {"indexed": {"$in": [True, False]}}
 """Finds every reply, or fact, and lets an index that begins with `indexed` serve."""
 
 
 class MongoCounts:
-    """The collections as the port wants them counted."""
+    """Implements Counts over all collections."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
     async def users(self) -> int:
@@ -26,7 +34,7 @@ class MongoCounts:
 
     async def count(self, scope: Scope | None) -> Counted:
         """See the port."""
-        own: Document = {} if scope is None else {"user_id": scope.user_id}
+        own: Record = {} if scope is None else {"user_id": scope.user_id}
         any_one = _WHETHER_INDEXED if scope is None else {}
         here, home = dict(own), dict(own)
         if scope is not None and scope.thread_id is not None:
@@ -41,17 +49,17 @@ class MongoCounts:
                 facts.count_documents({**home, **any_one, "state": "open"}),
                 messages.count_documents({**here, "status": "pending"}),
             )
-        # A turn of which only half was said has an absent message in the other half's place.
+        # An imported turn with only one message has an absent one in place of the other, which does not count.
         return Counted(threads, turns, asked + turns - halves, known, pending)
 
 
-async def _users(database: Database, collection: str) -> Sequence[str]:
+async def _users(database: MongoDatabase, collection: str) -> Sequence[str]:
     groups = await database[collection].aggregate([{"$group": {"_id": "$user_id"}}])
     return [group["_id"] for group in await groups.to_list()]
 
 
-async def _threads(database: Database, query: Document) -> int:
-    groups: list[Document] = [
+async def _threads(database: MongoDatabase, query: Record) -> int:
+    groups: list[Record] = [
         {"$match": query},
         {"$group": {"_id": {"user": "$user_id", "thread": "$thread_id"}}},
         {"$count": "threads"},

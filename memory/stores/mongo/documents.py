@@ -1,81 +1,185 @@
-"""Opening the MongoDB documents."""
+"""Keeps users' documents and attachments in MongoDB: a header each, beside the passages of `passages.py`.
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from datetime import timedelta
-from uuid import uuid4
+`_id` joins owner and id; an attachment's joins user, thread and document. Metadata is JSON text.
+"""
 
-from memory.documents import Documents
-from memory.stores.mongo.connection import CONVERSATIONS, DOCUMENTS, FACTS, THREADS, Connection, open_connection
-from memory.stores.mongo.conversations import MongoConversations
-from memory.stores.mongo.counts import MongoCounts
-from memory.stores.mongo.erasures import MongoErasures
-from memory.stores.mongo.facts import MongoFacts
-from memory.stores.mongo.imports import MongoImports
-from memory.stores.mongo.keys import MongoKeys
-from memory.stores.mongo.library import MongoLibrary
-from memory.stores.mongo.queue import LEASE, MongoThreadQueue
-from memory.stores.mongo.schema import prepare
-from memory.stores.mongo.threads import MongoThreads
-from memory.stores.mongo.timeline import MongoTimeline
-from memory.stores.mongo.updates import MongoUpdates
-from memory.stores.mongo.users import users_of_any
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
 
-_BATCH_USERS = 500
+from pymongo import ASCENDING, DESCENDING
+from pymongo.errors import DuplicateKeyError
+
+from recollect.memory.ports.documents import Attached, Document, Holdings
+from recollect.memory.stores.json_text import from_json, to_json
+from recollect.memory.stores.mongo.connection import ATTACHMENTS, DOCUMENTS, MARK, PASSAGES, MongoConnection, Record
+from recollect.memory.stores.mongo.passages import MongoPassages
+from recollect.memory.values.scope import GLOBAL_USER, Scope
+
+_FIELDS = tuple(item.name for item in fields(Document))
+_NEWEST = [("created_at", DESCENDING), ("id", DESCENDING)]
 
 
 class MongoDocuments:
-    """All documents of one database."""
+    """Implements Documents over the collections of headers, passages and attachments."""
 
-    name = "mongodb"
-
-    def __init__(self, connection: Connection, queue: MongoThreadQueue) -> None:
-        self.conversations = MongoConversations(connection)
-        self.timeline = MongoTimeline(connection)
-        self.imports = MongoImports(connection)
-        self.facts = MongoFacts(connection)
-        self.updates = MongoUpdates(connection)
-        self.threads = MongoThreads(connection)
-        self.counts = MongoCounts(connection)
-        self.library = MongoLibrary(connection)
-        self.queue = queue
-        self.keys = MongoKeys(connection)
-        self.erasures = MongoErasures(connection)
+    def __init__(self, connection: MongoConnection) -> None:
+        self.passages = MongoPassages(connection)
         self._connection = connection
 
-    async def users(self) -> AsyncIterator[Sequence[str]]:
-        """See the port."""
-        after = ""
-        while True:
-            async with self._connection.use() as database:
-                holders = (CONVERSATIONS, FACTS, THREADS, DOCUMENTS)
-                users = await users_of_any(database, holders, limit=_BATCH_USERS, after=after)
-            if not users:
-                return
-            yield users
-            after = users[-1]
-
-    async def ping(self) -> None:
+    async def put(self, document: Document, *, revision: int) -> bool:
         """See the port."""
         async with self._connection.use() as database:
-            await database.command("ping")
+            if revision:
+                stored: Record = {"_id": _key(document.user_id, document.id), "revision": revision}
+                replaced = await database[DOCUMENTS].replace_one(stored, _from_document(document))
+                return replaced.matched_count == 1
+            try:
+                await database[DOCUMENTS].insert_one(_from_document(document))
+            except DuplicateKeyError:
+                return False
+        return True
+
+    async def document(self, *, user_id: str, document_id: str) -> Document | None:
+        """See the port."""
+        found = await self.by_ids(user_id=user_id, document_ids=[document_id])
+        return found[0] if found else None
+
+    async def by_ids(self, *, user_id: str, document_ids: Sequence[str]) -> list[Document]:
+        """See the port."""
+        keys = [_key(user_id, document_id) for document_id in document_ids]
+        return await self._found({"_id": {"$in": keys}}, limit=len(keys))
+
+    async def page(
+        self, user_id: str, *, limit: int, domain: str | None = None, before: tuple[datetime, str] | None = None
+    ) -> list[Document]:
+        """See the port."""
+        query: Record = {"user_id": user_id}
+        if domain is not None:
+            query["domain"] = domain
+        if before is not None:
+            time, last = before
+            query["$or"] = [{"created_at": {"$lt": time}}, {"created_at": time, "id": {"$lt": last}}]
+        return await self._found(query, limit=limit)
+
+    async def in_domains(self, user_id: str, domains: Sequence[str], *, limit: int) -> list[str]:
+        """See the port."""
+        query: Record = {"user_id": user_id, "domain": {"$in": list(domains)}}
+        async with self._connection.use() as database:
+            found = database[DOCUMENTS].find(query, {"id": 1}).sort(_NEWEST).limit(limit)
+            return [document["id"] for document in await found.to_list()]
+
+    async def holdings(self, user_id: str) -> Holdings:
+        """See the port."""
+        own, shared = await asyncio.gather(self._has({"user_id": user_id}), self._has({"user_id": GLOBAL_USER}))
+        return Holdings(own, shared)
+
+    async def is_empty(self) -> bool:
+        """See the port."""
+        return not await self._has({})
+
+    async def processing(self, *, limit: int) -> list[Document]:
+        """See the port."""
+        async with self._connection.use() as database:
+            found = database[DOCUMENTS].find({"status": "processing"}).sort("updated_at", ASCENDING).limit(limit)
+            return [_to_document(document) for document in await found.to_list()]
+
+    async def attach(self, scope: Scope, document: Document, *, at: datetime) -> bool:
+        """See the port."""
+        attachment: Record = {
+            **MARK,
+            "_id": f"{scope.user_id}/{scope.thread}/{document.id}",
+            "user_id": scope.user_id,
+            "thread_id": scope.thread,
+            "document_id": document.id,
+            "owner": document.user_id,
+            "attached_at": at,
+        }
+        async with self._connection.use() as database:
+            try:
+                await database[ATTACHMENTS].insert_one(attachment)
+            except DuplicateKeyError:
+                return False
+        return True
+
+    async def detach(self, scope: Scope, *, document_id: str) -> bool:
+        """See the port."""
+        key = f"{scope.user_id}/{scope.thread}/{document_id}"
+        async with self._connection.use() as database:
+            return (await database[ATTACHMENTS].delete_one({"_id": key})).deleted_count == 1
+
+    async def attached(self, scope: Scope) -> list[Attached]:
+        """See the port."""
+        found = await self._attached({"user_id": scope.user_id, "thread_id": scope.thread})
+        return [attached for _, attached in found]
+
+    async def attachments(self, user_id: str) -> Mapping[str, Sequence[Attached]]:
+        """See the port."""
+        found: dict[str, list[Attached]] = {}
+        for thread_id, attached in await self._attached({"user_id": user_id}):
+            found.setdefault(thread_id, []).append(attached)
+        return found
+
+    async def remove(self, *, user_id: str, document_id: str) -> bool:
+        """See the port. Deletes the header first: passages added after that are removed by whoever adds them."""
+        async with self._connection.use() as database:
+            removed = await database[DOCUMENTS].delete_one({"_id": _key(user_id, document_id)})
+            await database[PASSAGES].delete_many({"user_id": user_id, "document_id": document_id})
+            await database[ATTACHMENTS].delete_many({"owner": user_id, "document_id": document_id})
+        return removed.deleted_count == 1
+
+    async def delete(self, scope: Scope) -> int:
+        """See the port."""
+        owned: Record = {"user_id": scope.user_id}
+        async with self._connection.use() as database:
+            if scope.thread_id is not None:
+                deleted = await database[ATTACHMENTS].delete_many({**owned, "thread_id": scope.thread_id})
+                return deleted.deleted_count
+            deleted = await database[DOCUMENTS].delete_many(owned)
+            await database[PASSAGES].delete_many(owned)
+            await database[ATTACHMENTS].delete_many(owned)
+            await database[ATTACHMENTS].delete_many({"owner": scope.user_id})
+        return deleted.deleted_count
+
+    async def count(self, user_id: str | None = None) -> int:
+        """See the port."""
+        async with self._connection.use() as database:
+            return await database[DOCUMENTS].count_documents({} if user_id is None else {"user_id": user_id})
+
+    async def _found(self, query: Record, *, limit: int) -> list[Document]:
+        if limit < 1:
+            return []
+        async with self._connection.use() as database:
+            found = database[DOCUMENTS].find(query).sort(_NEWEST).limit(limit)
+            return [_to_document(document) for document in await found.to_list()]
+
+    async def _has(self, query: Record) -> bool:
+        async with self._connection.use() as database:
+            return await database[DOCUMENTS].find_one(query, {"_id": 1}) is not None
+
+    async def _attached(self, query: Record) -> list[tuple[str, Attached]]:
+        """Return the attachments that `query` finds with their threads, in the order of attaching."""
+        async with self._connection.use() as database:
+            order = [("attached_at", ASCENDING), ("_id", ASCENDING)]
+            rows = await database[ATTACHMENTS].find(query).sort(order).to_list()
+            keys = list({_key(row["owner"], row["document_id"]) for row in rows})
+            found = await database[DOCUMENTS].find({"_id": {"$in": keys}}).to_list() if keys else []
+        documents = {document["_id"]: _to_document(document) for document in found}
+        pairs = [(row, documents.get(_key(row["owner"], row["document_id"]))) for row in rows]
+        return [(row["thread_id"], Attached(document, row["attached_at"])) for row, document in pairs if document]
 
 
-@asynccontextmanager
-async def open_mongo_documents(
-    url: str, database: str, *, owner: str | None = None, lease: timedelta = LEASE
-) -> AsyncGenerator[Documents]:
-    """Open the documents in `database` of the server at `url`, and close the client at the end.
+def _key(user_id: str, document_id: str) -> str:
+    return f"{user_id}/{document_id}"
 
-    The server need not answer yet. `owner` names this process in the thread queue (a new name by default); a process
-    that shows no life for `lease` loses its place there.
 
-    Raises:
-        ConfigurationError: the URL or the database's name is not valid.
-    """
-    async with open_connection(url, database, prepare=prepare) as connection:
-        queue = MongoThreadQueue(connection, owner=owner or uuid4().hex, lease=lease)
-        try:
-            yield MongoDocuments(connection, queue)
-        finally:
-            await queue.close()
+def _from_document(document: Document) -> Record:
+    values: Record = {name: getattr(document, name) for name in _FIELDS}
+    return {**MARK, **values, "_id": _key(document.user_id, document.id), "metadata": to_json(document.metadata)}
+
+
+def _to_document(document: Record) -> Document:
+    values = {name: document[name] for name in _FIELDS if name in document}
+    values["metadata"] = from_json(document["metadata"])
+    return Document(**values)

@@ -1,6 +1,6 @@
-"""Tombstones and receipts in MongoDB, and the scan over all collections.
+"""Keeps tombstones and receipts of erasures in MongoDB, and scans all collections for a user's data.
 
-`tombstones` holds one document for each subject, one with the key of the hashes, and one that counts all raises.
+`tombstones` holds one document per subject, one with the key of the hashes, and one that counts all raised fences.
 """
 
 import contextlib
@@ -12,10 +12,9 @@ from bson import Binary
 from pymongo import ASCENDING, ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
-from memory.erasures import SECRET_BYTES, Erasure, Tombstone
-from memory.scope import Scope
-from memory.stores.json_text import from_json, to_json
-from memory.stores.mongo.connection import (
+from recollect.memory.ports.erasures import SECRET_BYTES, Erasure, Tombstone
+from recollect.memory.stores.json_text import from_json, to_json
+from recollect.memory.stores.mongo.connection import (
     ATTACHMENTS,
     CLAIMS,
     CONVERSATIONS,
@@ -23,18 +22,20 @@ from memory.stores.mongo.connection import (
     ERASURES,
     FACTS,
     KEYS,
+    MARK,
     PASSAGES,
     PROCESSES,
     QUEUE,
     SCHEMA,
     THREADS,
     TOMBSTONES,
-    Connection,
-    Database,
-    Document,
+    MongoConnection,
+    MongoDatabase,
+    Record,
     key_of,
 )
-from memory.stores.mongo.leaps import distinct_of
+from recollect.memory.stores.mongo.leaps import distinct_of
+from recollect.memory.values.scope import Scope
 
 HOLDERS: Mapping[str, tuple[str, str | None]] = {
     CONVERSATIONS: ("conversations", "thread_id"),
@@ -57,11 +58,11 @@ _THREADS = 500
 
 
 class MongoErasures:
-    """The collections of erasures as the port wants them."""
+    """Implements Erasures over the collections `tombstones` and `erasures`."""
 
     is_shared = True
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
     async def secret(self) -> bytes:
@@ -70,8 +71,9 @@ class MongoErasures:
             tombstones = database[TOMBSTONES]
             found = await tombstones.find_one({"_id": _SECRET})
             if found is None:
-                with contextlib.suppress(DuplicateKeyError):  # another process was quicker
-                    await tombstones.insert_one({"_id": _SECRET, "secret": Binary(secrets.token_bytes(SECRET_BYTES))})
+                with contextlib.suppress(DuplicateKeyError):  # another process was first: read its secret below
+                    secret = Binary(secrets.token_bytes(SECRET_BYTES))
+                    await tombstones.insert_one({**MARK, "_id": _SECRET, "secret": secret})
                 found = await tombstones.find_one({"_id": _SECRET})
         assert found is not None
         return bytes(found["secret"])
@@ -79,7 +81,7 @@ class MongoErasures:
     async def raise_fence(self, subject: str, erasure_id: str, *, at: datetime) -> Tombstone:
         """See the port."""
         user = subject.partition("/")[0]
-        change: Document = {
+        change: Record = {
             "$inc": {"epoch": 1},
             "$set": {"at": at, "user": user},
             "$addToSet": {"erasing": erasure_id},
@@ -116,12 +118,12 @@ class MongoErasures:
 
     async def tombstones_since(self, at: datetime, *, after: str = "", limit: int = 500) -> list[Tombstone]:
         """See the port."""
-        query: Document = {"at": {"$gte": at}, "_id": {"$gt": after}}
+        query: Record = {"at": {"$gte": at}, "_id": {"$gt": after}}
         async with self._connection.use() as database:
             found = await database[TOMBSTONES].find(query).sort("_id", ASCENDING).limit(limit).to_list()
         return [_to_tombstone(document) for document in found]
 
-    async def raises(self) -> int:
+    async def epoch(self) -> int:
         """See the port."""
         async with self._connection.use() as database:
             found = await database[TOMBSTONES].find_one({"_id": _RAISES})
@@ -145,7 +147,7 @@ class MongoErasures:
             return [_to_erasure(document) for document in await found.to_list()]
 
     async def delete_work(self, scope: Scope) -> int:
-        """See the port. Whoever waits in a thread's queue takes a new place; who holds it is fenced out."""
+        """See the port. A waiter in a deleted queue takes a new ticket; the fence stops the one that was running."""
         async with self._connection.use() as database:
             deleted = 0
             if scope.thread_id is None:
@@ -155,13 +157,13 @@ class MongoErasures:
         return deleted
 
     async def count(self, holder: str, scope: Scope) -> int:
-        """See the port. Places in the queue of a thread whose messages are gone cannot be found, and name nobody."""
+        """See the port. Tickets of a thread whose messages are gone cannot be found; their keys name nobody."""
         counted = 0
         async with self._connection.use() as database:
             if holder == "work" and scope.thread_id is None:
                 counted += await database[CLAIMS].count_documents({"_id": key_of(scope.user_id)})
             for collection, (name, thread) in HOLDERS.items():
-                query: Document = {"user_id": scope.user_id}
+                query: Record = {"user_id": scope.user_id}
                 if scope.thread_id is not None and thread is not None:
                     query[thread] = scope.thread_id
                 if name == holder and (scope.thread_id is None or thread is not None):
@@ -169,41 +171,42 @@ class MongoErasures:
         return counted
 
     async def scrub(self) -> None:
-        """See the port: the files are the server's."""
+        """See the port. Does nothing: the files are the server's."""
 
 
-async def _upserted(database: Database, key: str, change: Document) -> Document:
+async def _upserted(database: MongoDatabase, key: str, change: Record) -> Record:
     while True:
         try:
             found = await database[TOMBSTONES].find_one_and_update(
-                {"_id": key}, change, upsert=True, return_document=ReturnDocument.AFTER
+                {"_id": key}, {**change, "$setOnInsert": MARK}, upsert=True, return_document=ReturnDocument.AFTER
             )
         except DuplicateKeyError:
-            continue  # two made it at once
+            continue  # two processes made the document at once: one of them retries
         if found is not None:
             return found
 
 
-async def _queues(database: Database, scope: Scope) -> AsyncIterator[list[str]]:
-    """The keys of the queues of the user's threads, or of the one, in batches."""
+async def _queues(database: MongoDatabase, scope: Scope) -> AsyncIterator[list[str]]:
+    """Yield the queue keys of the user's threads, or of the scope's one thread, in batches."""
     if scope.thread_id is not None:
         yield [key_of(scope.user_id, scope.thread_id)]
         return
     for collection in (CONVERSATIONS, THREADS):
         after = ""
-        query: Document = {"user_id": scope.user_id}
+        query: Record = {"user_id": scope.user_id}
         while threads := await distinct_of(database[collection], "thread_id", limit=_THREADS, query=query, after=after):
             yield [key_of(scope.user_id, thread) for thread in threads]
             after = threads[-1]
 
 
-def _to_tombstone(document: Document) -> Tombstone:
+def _to_tombstone(document: Record) -> Tombstone:
     return Tombstone(document["_id"], document["epoch"], document["at"], frozenset(document["erasing"]))
 
 
-def _from_erasure(erasure: Erasure) -> Document:
+def _from_erasure(erasure: Erasure) -> Record:
     scope = erasure.scope
     return {
+        **MARK,
         "_id": erasure.id,
         "subject": erasure.subject,
         "by": erasure.by,
@@ -217,7 +220,7 @@ def _from_erasure(erasure: Erasure) -> Document:
     }
 
 
-def _to_erasure(document: Document) -> Erasure:
+def _to_erasure(document: Record) -> Erasure:
     user_id = document["user_id"]
     return Erasure(
         id=document["_id"],

@@ -1,29 +1,30 @@
-"""One document per fact: fields as in `Fact`, and four that queries need.
+"""Converts a fact to its MongoDB document and back: the fields of `Fact`, and four that queries need.
 
-`_id` joins user and fact, so that an id is unique per user. `home` says where a fact lives: a thread's id for working
-memory, "" for what goes along everywhere. `state` is "open", "ended", or the status of what is not active. `until` is
-the end of its validity, far in the future where it has none. `ended` and `history` are JSON texts.
+`_id` joins user and fact, so that an id is unique per user. `home` is the id of the thread in which
+the fact holds (working memory), or "" for all threads. `state` is "open", "ended", or the status of an inactive fact.
+`until` is the end of its validity, far in the future where it has none. `ended` and `history` are JSON texts.
 """
 
 from dataclasses import fields
 from datetime import UTC, datetime
 
-from memory.fact import Fact
-from memory.stores.fact_json import ended_from_json, ended_to_json, history_from_json, history_to_json
-from memory.stores.mongo.connection import Document
+from recollect.memory.stores.fact_json import ended_from_json, ended_to_json, history_from_json, history_to_json
+from recollect.memory.stores.mongo.connection import MARK, Record
+from recollect.memory.values.fact import Fact
 
 _FIELDS = tuple(item.name for item in fields(Fact))
 _ENDLESS = datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
 
 
 def key(user_id: str, fact_id: str) -> str:
-    """The document's `_id`."""
+    """Return the `_id` of the fact's document."""
     return f"{user_id}/{fact_id}"
 
 
-def from_fact(fact: Fact) -> Document:
-    """The whole document."""
+def from_fact(fact: Fact) -> Record:
+    """Return the whole document of `fact`."""
     return {
+        **MARK,
         **{name: getattr(fact, name) for name in _FIELDS},
         "_id": key(fact.user_id, fact.id),
         "tags": list(fact.tags),
@@ -35,8 +36,8 @@ def from_fact(fact: Fact) -> Document:
     }
 
 
-def to_fact(document: Document) -> Fact:
-    """What `from_fact` made; fields that an earlier version did not write have their defaults."""
+def to_fact(document: Record) -> Fact:
+    """Return the fact of `document`; fields that an earlier version did not write get their defaults."""
     values = {name: document[name] for name in _FIELDS if name in document}
     values["tags"] = tuple(document["tags"])
     values["ended"] = ended_from_json(document.get("ended"))

@@ -1,4 +1,4 @@
-"""Facts in MongoDB, as `fact_document.py` lays them out."""
+"""Keeps facts in MongoDB, in the documents of `fact_document.py`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -7,12 +7,12 @@ from datetime import datetime
 from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
 
-from memory.documents import FactFilter
-from memory.fact import Fact
-from memory.scope import GLOBAL_USER, Scope
-from memory.stores.mongo.connection import FACTS, Connection, Document
-from memory.stores.mongo.fact_document import from_fact, key, to_fact
-from memory.stores.mongo.users import users_of
+from recollect.memory.ports.store import FactFilter
+from recollect.memory.stores.mongo.connection import FACTS, MongoConnection, Record
+from recollect.memory.stores.mongo.fact_document import from_fact, key, to_fact
+from recollect.memory.stores.mongo.users import users_of
+from recollect.memory.values.fact import Fact
+from recollect.memory.values.scope import GLOBAL_USER, Scope
 
 _BATCH = 500
 _NEWEST = (("created_at", DESCENDING), ("id", DESCENDING))
@@ -21,9 +21,9 @@ _WEAKEST = (("importance", ASCENDING), ("confirmed_at", ASCENDING))
 
 
 class MongoFacts:
-    """The `user_facts` collection as the port wants it."""
+    """Implements Facts over the `user_facts` collection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
     async def insert(self, fact: Fact) -> bool:
@@ -37,7 +37,7 @@ class MongoFacts:
 
     async def replace(self, fact: Fact, *, revision: int) -> bool:
         """See the port."""
-        stored: Document = {"_id": key(fact.user_id, fact.id), "revision": revision}
+        stored: Record = {"_id": key(fact.user_id, fact.id), "revision": revision}
         async with self._connection.use() as database:
             return (await database[FACTS].replace_one(stored, from_fact(fact))).matched_count == 1
 
@@ -53,9 +53,9 @@ class MongoFacts:
         return await self._found({"_id": {"$in": keys}}, limit=len(keys))
 
     async def living(self, scope: Scope, *, at: datetime, limit: int, with_global: bool = False) -> list[Fact]:
-        """See the port. The open ones come in order from their index; the superseded ones that still hold are few."""
+        """See the port. Reads open facts in order from their index; the superseded ones that still hold are few."""
         users = [scope.user_id, GLOBAL_USER] if with_global else [scope.user_id]
-        ahead: Document = {"user_id": {"$in": users}, "home": {"$in": _homes(scope.thread_id)}, "until": {"$gt": at}}
+        ahead: Record = {"user_id": {"$in": users}, "home": {"$in": _homes(scope.thread_id)}, "until": {"$gt": at}}
         opened, ended = await asyncio.gather(
             self._found({**ahead, "state": "open"}, limit=limit, order=_NEWEST),
             self._found({**ahead, "state": "ended"}, limit=limit, order=_NEWEST),
@@ -64,17 +64,17 @@ class MongoFacts:
 
     async def proposed(self, scope: Scope, *, limit: int) -> list[Fact]:
         """See the port."""
-        query: Document = {"user_id": scope.user_id, "home": {"$in": _homes(scope.thread_id)}, "state": "proposed"}
+        query: Record = {"user_id": scope.user_id, "home": {"$in": _homes(scope.thread_id)}, "state": "proposed"}
         return await self._found(query, limit=limit, order=_NEWEST)
 
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
-        """See the port. `after` may be out of the filter by now; where it is gone altogether the page is empty."""
+        """See the port. The fact `after` need not match the filter any more; if it is deleted, the page is empty."""
         return await self._page({"user_id": user_id, **_shown(shown)}, limit=limit, after=after, order=_OLDEST)
 
     async def notes(
         self, user_id: str, *, at: datetime, tag: str | None = None, limit: int, after: str | None = None
     ) -> list[Fact]:
-        """See the port. `after` may hold no more; where it is gone altogether the page is empty."""
+        """See the port. The fact `after` need not hold any more; if it is deleted, the page is empty."""
         query = {"user_id": user_id, "key": None, **_shown(FactFilter(at, tag=tag))}
         return await self._page(query, limit=limit, after=after, order=_NEWEST)
 
@@ -93,13 +93,13 @@ class MongoFacts:
 
     async def mark_indexed(self, fact: Fact) -> bool:
         """See the port."""
-        stored: Document = {"_id": key(fact.user_id, fact.id), "revision": fact.revision}
+        stored: Record = {"_id": key(fact.user_id, fact.id), "revision": fact.revision}
         async with self._connection.use() as database:
             return (await database[FACTS].update_one(stored, {"$set": {"indexed": True}})).matched_count == 1
 
     async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Fact]]:
         """See the port."""
-        query: Document = {"indexed": True, "state": "open"}
+        query: Record = {"indexed": True, "state": "open"}
         if user_id is not None:
             query["user_id"] = user_id
         while facts := await self._found(query, limit=_BATCH, order=(("_id", ASCENDING),)):
@@ -111,15 +111,15 @@ class MongoFacts:
         return await self._count({"indexed": True, "state": "open"})
 
     async def every(self, user_id: str) -> AsyncIterator[Sequence[Fact]]:
-        """See the port. `_id` is the user's id, then the fact's, so its order is that of the facts' ids."""
-        query: Document = {"user_id": user_id, "_id": {"$gt": key(user_id, "")}}
+        """See the port. `_id` joins the user's id and the fact's, so it sorts a user's facts by their ids."""
+        query: Record = {"user_id": user_id, "_id": {"$gt": key(user_id, "")}}
         while facts := await self._found(query, limit=_BATCH, order=(("_id", ASCENDING),)):
             yield facts
             query["_id"] = {"$gt": key(user_id, facts[-1].id)}
 
     async def aged(self, *, before: datetime, limit: int) -> list[Fact]:
-        """See the port. Those not confirmed for longest come first."""
-        query: Document = {"pinned": False, "confirmed_at": {"$lt": before}, "state": {"$ne": "forgotten"}}
+        """See the port. The facts whose last confirmation is oldest come first."""
+        query: Record = {"pinned": False, "confirmed_at": {"$lt": before}, "state": {"$ne": "forgotten"}}
         return await self._found(query, limit=limit, order=(("confirmed_at", ASCENDING),))
 
     async def count_open(self, scope: Scope) -> int:
@@ -128,12 +128,12 @@ class MongoFacts:
 
     async def has_notes(self, scope: Scope) -> bool:
         """See the port."""
-        query: Document = {"user_id": scope.user_id, "state": "open", "key": None}
+        query: Record = {"user_id": scope.user_id, "state": "open", "key": None}
         return bool(await self._found(query, limit=1, order=()))
 
     async def weakest(self, scope: Scope, *, limit: int) -> list[Fact]:
         """See the port."""
-        query: Document = {**_owned(scope), "state": "open", "pinned": False}
+        query: Record = {**_owned(scope), "state": "open", "pinned": False}
         return await self._found(query, limit=limit, order=_WEAKEST)
 
     async def remove(self, *, user_id: str, fact_ids: Sequence[str]) -> int:
@@ -145,7 +145,7 @@ class MongoFacts:
         return await self._delete(_owned(scope))
 
     async def _found(
-        self, query: Document, *, limit: int | None = None, order: Sequence[tuple[str, int]] = ()
+        self, query: Record, *, limit: int | None = None, order: Sequence[tuple[str, int]] = ()
     ) -> list[Fact]:
         if limit is not None and limit < 1:
             return []
@@ -154,9 +154,9 @@ class MongoFacts:
             return [to_fact(document) for document in await (found.sort([*order]) if order else found).to_list()]
 
     async def _page(
-        self, query: Document, *, limit: int, after: str | None, order: Sequence[tuple[str, int]]
+        self, query: Record, *, limit: int, after: str | None, order: Sequence[tuple[str, int]]
     ) -> list[Fact]:
-        """Facts in this order by creation, from behind the one with id `after`."""
+        """Return one page of the facts that `query` finds, in `order`, after the fact with id `after`."""
         if after is not None:
             last = await self.fact(user_id=query["user_id"], fact_id=after)
             if last is None:
@@ -166,11 +166,11 @@ class MongoFacts:
             query = {**query, "$or": [farther, {"created_at": last.created_at, "id": {beyond: last.id}}]}
         return await self._found(query, limit=limit, order=order)
 
-    async def _count(self, query: Document) -> int:
+    async def _count(self, query: Record) -> int:
         async with self._connection.use() as database:
             return await database[FACTS].count_documents(query)
 
-    async def _delete(self, query: Document) -> int:
+    async def _delete(self, query: Record) -> int:
         async with self._connection.use() as database:
             return (await database[FACTS].delete_many(query)).deleted_count
 
@@ -179,14 +179,14 @@ def _homes(thread_id: str | None) -> list[str]:
     return [""] if thread_id is None else ["", thread_id]
 
 
-def _owned(scope: Scope) -> Document:
+def _owned(scope: Scope) -> Record:
     owned = {"user_id": scope.user_id}
     return owned if scope.thread_id is None else {**owned, "home": scope.thread_id}
 
 
-def _shown(shown: FactFilter) -> Document:
+def _shown(shown: FactFilter) -> Record:
     at = shown.as_of or shown.now
-    query: Document = {"state": shown.status}
+    query: Record = {"state": shown.status}
     if shown.status in {None, "active"}:
         query = {"state": {"$in": ["open", "ended"]}, "valid_from": {"$lte": at}, "until": {"$gt": at}}
     if shown.scope is not None:

@@ -1,6 +1,6 @@
-"""Turns of the past in MongoDB: first the users' messages, then the replies, each of which commits its turn.
+"""Inserts imported turns into MongoDB: first the users' messages, then the replies, each of which commits its turn.
 
-A kill in between leaves unfinished turns, which the same insert finishes when it is repeated.
+A kill in between leaves unfinished turns, which a repeated insert finishes.
 """
 
 import asyncio
@@ -12,16 +12,22 @@ from typing import NamedTuple
 from pymongo import UpdateMany
 from pymongo.errors import BulkWriteError
 
-from memory.errors import StoreUnavailable
-from memory.stores.finished_turns import FinishedTurn, finished
-from memory.stores.mongo.connection import CONVERSATIONS, Connection, Database, Document
-from memory.stores.mongo.message_document import MESSAGE_ONLY, from_message, from_reply, from_update, to_message
-from memory.stores.mongo.overviews import last_position_of
-from memory.stores.mongo.turns import turns_from
-from memory.stores.update_json import update_to_json
-from memory.times import from_ms, to_ms
-from memory.turn import Message, Turn, derived_id
-from memory.update import Update
+from recollect.memory.stores.finished_turns import FinishedTurn, finished
+from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, MongoDatabase, Record
+from recollect.memory.stores.mongo.message_document import (
+    MESSAGE_ONLY,
+    from_message,
+    from_reply,
+    from_update,
+    to_message,
+)
+from recollect.memory.stores.mongo.overviews import last_position_of
+from recollect.memory.stores.mongo.turns import turns_from
+from recollect.memory.stores.update_json import update_to_json
+from recollect.memory.values.errors import StoreUnavailable
+from recollect.memory.values.times import from_ms, to_ms
+from recollect.memory.values.turn import Message, Turn, derived_id
+from recollect.memory.values.update import Update
 
 _TRIES = 200
 _AT_ONCE = 20
@@ -36,9 +42,9 @@ Thread = tuple[str, str]
 
 
 class MongoImports:
-    """The `conversations` collection as the port wants it."""
+    """Implements Imports over the `conversations` collection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
     async def known(self, user_id: str, imported_ids: Sequence[str]) -> dict[str, Message]:
@@ -64,7 +70,7 @@ class MongoImports:
         return {turn.message.turn_id: turn for turn in turns}
 
     async def insert(self, turns: Sequence[Turn]) -> int:
-        """See the port. The unique index over positions keeps these apart from live turns: who is late looks again."""
+        """See the port. The unique index over positions keeps live turns apart from these: the later writer retries."""
         given = finished(turns)
         unanswered = {turn.message.id for turn in turns if turn.reply is None}
         async with self._connection.use() as database:
@@ -74,7 +80,8 @@ class MongoImports:
                 begun = [turn.message for turn in turns if turn.message.id not in places.begun]
                 open_turns = [turn for turn in given if _is_open(turn, places)]
                 if begun:
-                    # In order, so that those behind a place that was taken meanwhile stay behind it.
+                    # In order: a position that a live turn took meanwhile ends the insert, and the next try places the
+                    # rest behind it.
                     placed = await _placed(database, begun)
                     refused = await _insert(database, placed, ordered=True)
                     inserted = placed[: placed.index(refused[0])] if refused else placed
@@ -116,20 +123,20 @@ class MongoImports:
 
 
 class _Places(NamedTuple):
-    """The stored messages of users by id, and the ids of stored replies."""
+    """Holds the stored messages of users by id, and the ids of stored replies."""
 
     begun: Mapping[str, Message]
     committed: set[str]
 
 
 def _is_open(turn: FinishedTurn, places: _Places) -> bool:
-    """Whether the turn has its message, in the thread where it belongs, and no reply."""
+    """Tell whether the turn's message is stored in its thread, and its reply is not."""
     stored = places.begun.get(turn.message.id)
     there = stored is not None and stored.thread_id == turn.message.thread_id
     return there and turn.reply.id not in places.committed
 
 
-async def _places(database: Database, turns: Sequence[Turn | FinishedTurn]) -> _Places:
+async def _places(database: MongoDatabase, turns: Sequence[Turn | FinishedTurn]) -> _Places:
     ids = [message.id for turn in turns for message in (turn.message, turn.reply) if message is not None]
     found = await database[CONVERSATIONS].find({"_id": {"$in": ids}}, MESSAGE_ONLY).to_list()
     return _Places(
@@ -138,8 +145,8 @@ async def _places(database: Database, turns: Sequence[Turn | FinishedTurn]) -> _
     )
 
 
-async def _placed(database: Database, messages: Sequence[Message]) -> list[Document]:
-    """The documents of these messages of users, behind all that their threads hold now, or where they say above it."""
+async def _placed(database: MongoDatabase, messages: Sequence[Message]) -> list[Record]:
+    """Return the documents of these users' messages, each placed behind its thread's last, or higher if it says so."""
     several = asyncio.Semaphore(_AT_ONCE)
 
     async def newest(thread: Thread) -> int:
@@ -148,7 +155,7 @@ async def _placed(database: Database, messages: Sequence[Message]) -> list[Docum
 
     threads = list(dict.fromkeys(_thread_of(message) for message in messages))
     last = dict(zip(threads, await asyncio.gather(*map(newest, threads)), strict=True))
-    placed: list[Document] = []
+    placed: list[Record] = []
     for message in messages:
         thread = _thread_of(message)
         last[thread] = max(last[thread] + 1 + last[thread] % 2, message.position)
@@ -161,25 +168,25 @@ def _thread_of(message: Message) -> Thread:
 
 
 def _at(message: Message, position: int) -> Message:
-    """The message at its place, its time in whole milliseconds as MongoDB keeps it."""
+    """Return `message` at `position`, its time in the whole milliseconds of MongoDB."""
     return replace(message, position=position, created_at=from_ms(to_ms(message.created_at)))
 
 
-async def _commit(database: Database, turns: Sequence[FinishedTurn], begun: Mapping[str, Message]) -> set[str]:
-    """Insert the replies to these messages; the ids of those that are new and stay."""
+async def _commit(database: MongoDatabase, turns: Sequence[FinishedTurn], begun: Mapping[str, Message]) -> set[str]:
+    """Insert the replies to the messages in `begun`; return the ids of those that are new and stay."""
     first = time.time_ns() // 1000
-    replies: list[Document] = []
+    replies: list[Record] = []
     for turn in turns:
         reply = _at(turn.reply, begun[turn.message.id].position + 1)
         document = from_reply(reply, turn.result, turn.update, said=turn.said)
         replies.append({**document, "committed": first + len(replies)})
     refused = await _insert(database, replies, ordered=False)
     for reply in refused:
-        # Its place may be held by the reply of a turn that was deleted while it ran; the next try finds it free.
+        # The reply of a turn that was deleted while it ran may hold the position: remove it for the next try.
         place = {name: reply[name] for name in ("user_id", "thread_id", "position", "role")}
         await database[CONVERSATIONS].delete_one({**place, "_id": {"$ne": reply["_id"]}})
     new = {reply["_id"] for reply in replies} - {reply["_id"] for reply in refused}
-    # A deletion that came before the insert has not seen them: look, and take them back.
+    # A deletion may have run before the insert and missed these replies: look again, and remove orphans.
     left = (await _places(database, turns)).begun
     orphans = {turn.reply.id for turn in turns if turn.message.id not in left} & new
     if orphans:
@@ -187,15 +194,15 @@ async def _commit(database: Database, turns: Sequence[FinishedTurn], begun: Mapp
     return new - orphans
 
 
-async def _insert(database: Database, documents: Sequence[Document], *, ordered: bool) -> list[Document]:
-    """Insert those whose id and place are free; the ones that were refused. With `ordered`, the first ends it."""
-    refused: list[Document] = []
+async def _insert(database: MongoDatabase, documents: Sequence[Record], *, ordered: bool) -> list[Record]:
+    """Insert the documents whose id and position are free; return the others. With `ordered`, stop at the first."""
+    refused: list[Record] = []
     for start in range(0, len(documents), _PORTION):
         portion = documents[start : start + _PORTION]
         try:
             await database[CONVERSATIONS].insert_many(portion, ordered=ordered)
         except BulkWriteError as error:
-            problems: list[Document] = error.details["writeErrors"]
+            problems: list[Record] = error.details["writeErrors"]
             if not problems or any(problem["code"] != _DUPLICATE for problem in problems):
                 raise
             refused += [portion[problem["index"]] for problem in problems]

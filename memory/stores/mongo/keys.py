@@ -1,18 +1,18 @@
-"""Keys in MongoDB: one document each, fields as in `Key`; `_id` is the key's id."""
+"""Keeps keys in MongoDB: one document each, fields as in `Key`; `_id` is the key's id."""
 
 from datetime import datetime
 
 from pymongo import ASCENDING
 from pymongo.errors import DuplicateKeyError
 
-from memory.keys import Key
-from memory.stores.mongo.connection import KEYS, Connection, Document
+from recollect.memory.ports.keys import Key
+from recollect.memory.stores.mongo.connection import KEYS, MARK, MongoConnection, Record
 
 
 class MongoKeys:
-    """The `keys` collection as the port wants it."""
+    """Implements Keys over the `keys` collection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
     async def insert(self, key: Key) -> bool:
@@ -34,7 +34,7 @@ class MongoKeys:
         """See the port."""
         if limit < 1:
             return []
-        query: Document = {}
+        query: Record = {}
         if after is not None:
             created_at, key_id = after
             query = {"$or": [{"created_at": {"$gt": created_at}}, {"created_at": created_at, "_id": {"$gt": key_id}}]}
@@ -58,8 +58,9 @@ class MongoKeys:
             return (await database[KEYS].delete_many({"user_id": user_id})).deleted_count
 
 
-def _from_key(key: Key) -> Document:
+def _from_key(key: Key) -> Record:
     return {
+        **MARK,
         "_id": key.id,
         "digest": key.digest,
         "role": key.role,
@@ -69,7 +70,7 @@ def _from_key(key: Key) -> Document:
     }
 
 
-def _to_key(document: Document) -> Key:
+def _to_key(document: Record) -> Key:
     return Key(
         id=document["_id"],
         digest=document["digest"],

@@ -1,23 +1,23 @@
-"""A field's texts, each once, by leaps from one to the next along an index that has the field.
+"""Lists a field's distinct texts by one query each: it seeks the next text along an index on the field.
 
-`distinct` has no limit, and servers that imitate MongoDB give it none of time either.
+MongoDB's `distinct` cannot be limited in number, nor in time on servers that imitate MongoDB.
 """
 
 from pymongo import ASCENDING
 from pymongo.asynchronous.collection import AsyncCollection
 
-from memory.stores.mongo.connection import Document
+from recollect.memory.stores.mongo.connection import Record
 
 _PAGE = 100
 
 
 async def distinct_of(
-    collection: AsyncCollection[Document], field: str, *, limit: int, query: Document, after: str = ""
+    collection: AsyncCollection[Record], field: str, *, limit: int, query: Record, after: str = ""
 ) -> list[str]:
-    """The first `limit` texts above `after` that the field has in documents that `query` finds, ascending."""
+    """Return the first `limit` texts above `after` of `field` in documents that `query` finds, ascending."""
     texts: list[str] = []
     while len(texts) < limit:
-        wanted: Document = {**query, field: {"$gt": texts[-1] if texts else after}}
+        wanted: Record = {**query, field: {"$gt": texts[-1] if texts else after}}
         page = collection.find(wanted, {"_id": False, field: True}).sort(field, ASCENDING)
         found = await page.limit(_PAGE).to_list()
         texts += dict.fromkeys(document[field] for document in found)

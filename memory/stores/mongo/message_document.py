@@ -1,18 +1,19 @@
-"""One document per message, in the fields that chat histories in MongoDB usually have; `_id` is the message's id.
+"""Converts a message to its MongoDB document and back, with the fields that chat histories usually have there.
 
-`session_id` repeats the thread, `message_pair_id` is the turn. Metadata, result and update are JSON texts, because
-their keys may hold dots and dollars. The reply's document carries the update, so that its insert commits the turn.
+`_id` is the message's id, `session_id` repeats the thread, `message_pair_id` is the turn. Metadata, result and update
+are JSON texts, because their keys may hold dots and dollars. The reply's document carries the update, so that its
+insert commits the turn.
 """
 
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from memory.stores.json_text import from_json, to_json
-from memory.stores.mongo.connection import Document
-from memory.stores.update_json import is_indexed, update_from_json, update_to_json
-from memory.turn import Message, Turn
-from memory.update import Update
+from recollect.memory.stores.json_text import from_json, to_json
+from recollect.memory.stores.mongo.connection import MARK, Record
+from recollect.memory.stores.update_json import is_indexed, update_from_json, update_to_json
+from recollect.memory.values.turn import Message, Turn
+from recollect.memory.values.update import Update
 
 MESSAGE_ONLY = {"result": False, "update": False}
 """The projection that `to_message` needs no more than."""
@@ -20,9 +21,10 @@ SAID = {"absent": {"$ne": True}}
 """Finds the messages that were said; those of earlier versions all were."""
 
 
-def from_message(message: Message) -> Document:
-    """The document of a user's message, at the position and time that the message has."""
+def from_message(message: Message) -> Record:
+    """Return the document of a user's `message`, at its position and time."""
     return {
+        **MARK,
         "_id": message.id,
         "user_id": message.user_id,
         "thread_id": message.thread_id,
@@ -39,8 +41,8 @@ def from_message(message: Message) -> Document:
     }
 
 
-def from_reply(reply: Message, result: Mapping[str, Any], update: Update, *, said: int = 2) -> Document:
-    """The document that commits a turn. `committed` (microseconds) orders the commits.
+def from_reply(reply: Message, result: Mapping[str, Any], update: Update, *, said: int = 2) -> Record:
+    """Return the document that commits a turn. `committed` (epoch microseconds) orders the commits.
 
     `said` is how many of the turn's messages are not absent.
     """
@@ -54,8 +56,8 @@ def from_reply(reply: Message, result: Mapping[str, Any], update: Update, *, sai
     }
 
 
-def from_update(update: Update) -> Document:
-    """The fields of a reply that a recorded update replaces."""
+def from_update(update: Update) -> Record:
+    """Return the fields of a reply that recording `update` replaces."""
     return {
         "status": update.status,
         "indexed": is_indexed(update),
@@ -63,8 +65,8 @@ def from_update(update: Update) -> Document:
     }
 
 
-def to_message(document: Document) -> Message:
-    """The message of a user or an assistant. Documents of earlier versions lack the last two fields."""
+def to_message(document: Record) -> Message:
+    """Return the message of `document`. Documents of earlier versions lack the last two fields."""
     return Message(
         user_id=document["user_id"],
         thread_id=document["thread_id"],
@@ -80,8 +82,8 @@ def to_message(document: Document) -> Message:
     )
 
 
-def to_turn(message: Document, reply: Document | None) -> Turn:
-    """The turn of both documents."""
+def to_turn(message: Record, reply: Record | None) -> Turn:
+    """Return the turn of both documents; an unfinished one where `reply` is None."""
     if reply is None:
         return Turn(to_message(message))
     return Turn(

@@ -1,18 +1,18 @@
-"""The oldest turns, whose time may have come."""
+"""Finds the oldest messages, for retention."""
 
 from pymongo import ASCENDING
 
-from memory.stores.mongo.connection import CONVERSATIONS, Database, Document
-from memory.stores.mongo.message_document import MESSAGE_ONLY, to_message
-from memory.turn import Message, derived_id
+from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoDatabase, Record
+from recollect.memory.stores.mongo.message_document import MESSAGE_ONLY, to_message
+from recollect.memory.values.turn import Message, derived_id
 
 _ORDER = (("timestamp", ASCENDING), ("_id", ASCENDING))
 
 
-async def oldest_messages(database: Database, query: Document, *, limit: int) -> list[Message]:
-    """The first `limit` of the users' messages that `query` finds, oldest first, none whose update is pending."""
+async def oldest_messages(database: MongoDatabase, query: Record, *, limit: int) -> list[Message]:
+    """Return the oldest `limit` users' messages that `query` finds, except those whose turn's update is pending."""
     found: list[Message] = []
-    place: Document = {}
+    place: Record = {}
     while len(found) < limit:
         size = limit - len(found)
         asked = database[CONVERSATIONS].find({"role": "user", **query, **place}, MESSAGE_ONLY)
@@ -31,8 +31,8 @@ async def oldest_messages(database: Database, query: Document, *, limit: int) ->
     return found
 
 
-async def _pending(database: Database, messages: list[Message]) -> set[str]:
-    """The ids of those replies to these messages whose update is pending."""
+async def _pending(database: MongoDatabase, messages: list[Message]) -> set[str]:
+    """Return the ids of the replies to `messages` whose update is pending."""
     if not messages:
         return set()
     replies = {"_id": {"$in": [_reply_id(message) for message in messages]}, "status": "pending"}

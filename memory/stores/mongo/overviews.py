@@ -1,7 +1,7 @@
-"""A user's threads as their messages tell them, last written to first.
+"""Lists a user's threads from their messages, last written to first.
 
 Servers that imitate MongoDB have no `$max` in `$group` and no time limit in `distinct`, so the latest message of each
-thread is found by reading the messages newest first and passing over the threads that were seen already.
+thread is found by reading the messages newest first and excluding the threads that were found already.
 """
 
 import asyncio
@@ -9,8 +9,8 @@ from datetime import datetime
 
 from pymongo import DESCENDING
 
-from memory.stores.mongo.connection import CONVERSATIONS, Database, Document
-from memory.thread_record import ThreadOverview
+from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoDatabase, Record
+from recollect.memory.values.thread_record import ThreadOverview
 
 _PAGE = 100
 _AT_ONCE = 20
@@ -18,11 +18,11 @@ _NEWEST = (("timestamp", DESCENDING), ("thread_id", DESCENDING))
 
 
 async def overviews(
-    database: Database, user_id: str, *, limit: int, before: tuple[datetime, str] | None
+    database: MongoDatabase, user_id: str, *, limit: int, before: tuple[datetime, str] | None
 ) -> list[ThreadOverview]:
     """See the port."""
     latest = await _latest(database, user_id, limit=limit, before=before)
-    threads: Document = {"user_id": user_id, "thread_id": {"$in": list(latest)}}
+    threads: Record = {"user_id": user_id, "thread_id": {"$in": list(latest)}}
     turns, messages, absent = await asyncio.gather(
         _counted(database, {**threads, "role": "assistant"}),
         _counted(database, threads),
@@ -40,11 +40,11 @@ async def overviews(
             thread_id, at, position, turns.get(thread_id, 0), messages.get(thread_id, 0) - absent.get(thread_id, 0)
         )
         for (thread_id, at), position in zip(latest.items(), positions, strict=True)
-        if position  # Deleted between two of the questions.
+        if position  # else deleted between two of the queries
     ]
 
 
-async def overview(database: Database, thread: Document) -> ThreadOverview | None:
+async def overview(database: MongoDatabase, thread: Record) -> ThreadOverview | None:
     """See the port."""
     messages = database[CONVERSATIONS]
     newest, position, turns, stored, absent = await asyncio.gather(
@@ -59,19 +59,19 @@ async def overview(database: Database, thread: Document) -> ThreadOverview | Non
     return ThreadOverview(thread["thread_id"], newest["timestamp"], position, turns, stored - absent)
 
 
-async def last_position_of(database: Database, thread: Document) -> int:
-    """The greatest position in the thread; 0 where it has no message."""
+async def last_position_of(database: MongoDatabase, thread: Record) -> int:
+    """Return the greatest position in the thread; 0 where it has no message."""
     shown = {"position": True}
     last = await database[CONVERSATIONS].find_one(thread, shown, sort=[("position", DESCENDING)])
     return last["position"] if last else 0
 
 
 async def _latest(
-    database: Database, user_id: str, *, limit: int, before: tuple[datetime, str] | None
+    database: MongoDatabase, user_id: str, *, limit: int, before: tuple[datetime, str] | None
 ) -> dict[str, datetime]:
-    """Up to `limit` threads with the time of their newest message, newest first."""
+    """Return up to `limit` threads with the time of their newest message, newest first."""
     found: dict[str, datetime] = {}
-    query: Document = {"user_id": user_id}
+    query: Record = {"user_id": user_id}
     earlier: set[str] = set()
     if before is not None:
         at, last = before
@@ -93,8 +93,8 @@ async def _latest(
     return dict(list(found.items())[: max(limit, 0)])
 
 
-async def _counted(database: Database, query: Document) -> dict[str, int]:
-    """How many messages of each thread the query finds."""
+async def _counted(database: MongoDatabase, query: Record) -> dict[str, int]:
+    """Return how many messages of each thread `query` finds."""
     groups = [{"$match": query}, {"$group": {"_id": "$thread_id", "count": {"$sum": 1}}}]
     counted = await (await database[CONVERSATIONS].aggregate(groups)).to_list()
     return {group["_id"]: group["count"] for group in counted}

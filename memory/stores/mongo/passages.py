@@ -1,7 +1,7 @@
-"""Passages of documents in MongoDB: one document each, so that no text is too long for one.
+"""Keeps passages in MongoDB, one document each, so that no text exceeds the size limit of a document.
 
-`_id` joins owner, document, version and place. There are no transactions: what was added for a document that is gone
-by then is taken back.
+`_id` joins owner, document, version and place. There are no transactions: `add` writes first, then looks at the header
+again, and removes what it wrote for a document that was deleted meanwhile.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -10,8 +10,8 @@ from dataclasses import fields
 from pymongo import ASCENDING
 from pymongo.errors import BulkWriteError
 
-from memory.library import Passage
-from memory.stores.mongo.connection import DOCUMENTS, PASSAGES, Connection, Document
+from recollect.memory.ports.documents import Passage
+from recollect.memory.stores.mongo.connection import DOCUMENTS, MARK, PASSAGES, MongoConnection, Record
 
 _BATCH = 500
 _PORTION = 64
@@ -21,9 +21,9 @@ _FIELDS = tuple(item.name for item in fields(Passage))
 
 
 class MongoPassages:
-    """The `passages` collection as the port wants it."""
+    """Implements Passages over the `passages` collection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
     async def add(self, passages: Sequence[Passage]) -> bool:
@@ -37,9 +37,11 @@ class MongoPassages:
             except BulkWriteError as error:
                 if any(failed["code"] != _DUPLICATE for failed in error.details["writeErrors"]):
                     raise
+        # Read after the insert: a deletion of the header that this read does not see finds the passages itself.
         header = await self._header(first.user_id, first.document_id)
         if header is not None and header["incoming"] == first.version:
             return True
+        # A header that already names this version has it whole: these passages were repeats, and stay.
         if header is None or header["version"] != first.version:
             await self.remove(passages)
         return False
@@ -89,7 +91,7 @@ class MongoPassages:
 
     async def outdated(self, *, user_id: str, document_id: str, limit: int) -> list[Passage]:
         """See the port."""
-        query: Document = {"user_id": user_id, "document_id": document_id}
+        query: Record = {"user_id": user_id, "document_id": document_id}
         header = await self._header(user_id, document_id)
         if header is not None:
             query["version"] = {"$nin": [header["version"], header["incoming"]]}
@@ -107,7 +109,7 @@ class MongoPassages:
 
     async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Passage]]:
         """See the port."""
-        query: Document = {"indexed": True} if user_id is None else {"indexed": True, "user_id": user_id}
+        query: Record = {"indexed": True} if user_id is None else {"indexed": True, "user_id": user_id}
         while found := await self._found(query, limit=_BATCH, order=("_id",)):
             yield found
             query["_id"] = {"$gt": _key(found[-1])}
@@ -117,25 +119,25 @@ class MongoPassages:
         async with self._connection.use() as database:
             return await database[PASSAGES].count_documents({"indexed": True})
 
-    async def _header(self, user_id: str, document_id: str) -> Document | None:
+    async def _header(self, user_id: str, document_id: str) -> Record | None:
         async with self._connection.use() as database:
             key = {"_id": f"{user_id}/{document_id}"}
             return await database[DOCUMENTS].find_one(key, {"version": 1, "incoming": 1})
 
-    async def _named(self, user_id: str, document_id: str) -> Document | None:
-        """The query of the passages that the header names; None where there is no document."""
+    async def _named(self, user_id: str, document_id: str) -> Record | None:
+        """Return the query for passages of the header's version; None where the document is gone."""
         header = await self._header(user_id, document_id)
         if header is None:
             return None
         return {"user_id": user_id, "document_id": document_id, "version": header["version"]}
 
     async def _unfinished(self, user_id: str) -> list[str]:
-        query: Document = {"user_id": user_id, "status": {"$in": ["processing", "failed"]}}
+        query: Record = {"user_id": user_id, "status": {"$in": ["processing", "failed"]}}
         async with self._connection.use() as database:
             return [document["id"] for document in await database[DOCUMENTS].find(query, {"id": 1}).to_list()]
 
     async def _found(
-        self, query: Document, *, limit: int = 0, order: Sequence[str] = ("version", "place")
+        self, query: Record, *, limit: int = 0, order: Sequence[str] = ("version", "place")
     ) -> list[Passage]:
         async with self._connection.use() as database:
             found = database[PASSAGES].find(query).sort([(name, ASCENDING) for name in order]).limit(limit)
@@ -146,13 +148,13 @@ def _key(passage: Passage) -> str:
     return f"{passage.user_id}/{passage.document_id}/{passage.version}/{passage.place}"
 
 
-def _these(passages: Sequence[Passage]) -> Document:
+def _these(passages: Sequence[Passage]) -> Record:
     return {"_id": {"$in": [_key(passage) for passage in passages]}}
 
 
-def _from_passage(passage: Passage) -> Document:
-    return {**{name: getattr(passage, name) for name in _FIELDS}, "_id": _key(passage)}
+def _from_passage(passage: Passage) -> Record:
+    return {**MARK, **{name: getattr(passage, name) for name in _FIELDS}, "_id": _key(passage)}
 
 
-def _to_passage(document: Document) -> Passage:
+def _to_passage(document: Record) -> Passage:
     return Passage(**{name: document[name] for name in _FIELDS if name in document})

@@ -1,15 +1,15 @@
-"""The thread queue over MongoDB: one line of tickets per thread, all of it in one document.
+"""Queues the turns of each thread over MongoDB: one document per thread holds the queue's tickets.
 
 `thread_queue` holds one document per busy thread: {_id, tickets: ["owner/…", …]}. Taking a ticket is one atomic append,
-so the array is the order of arrival, and there is no moment at which a number is taken but not yet visible. The first
-ticket runs. Leaving removes the ticket, and the document with the last one: two round trips for a turn that nobody
-contends (three when this process has not shown itself lately).
+so the array is in order of arrival, and no ticket is ever taken but not yet visible. The turn of the first ticket runs.
+Leaving removes the ticket, and the document with the last one: two round trips for a turn without rivals (three when
+this process has to renew its lease).
 
-Tickets carry no lease of their own. Each open store shows that it lives in one document of `processes`, renewed by one
-task while it has tickets; a first ticket whose process has shown nothing for a lease is removed by whoever waits behind
-it. Clocks of the processes should agree within some seconds. Nobody can stop a process that is cut off from the server
-for longer than its lease: its turn may then overlap with the next one, and the unique inserts of the conversation keep
-the two apart.
+Tickets carry no lease of their own. Each open store holds one lease, a document of `processes`, which one task renews
+while the store has tickets. Where the lease of the first ticket's process has run out, whoever waits behind removes the
+ticket. Clocks of the processes should agree within some seconds. Nobody can stop a process that is cut off from the
+server for longer than its lease: its turn may then overlap with the next one, and the unique inserts of the
+conversation keep the two apart.
 
 Within a process, tickets of a thread are taken in the order of the calls, and only the first of its waiters asks the
 server, so fifty waiters cost no more than one.
@@ -26,10 +26,10 @@ from uuid import uuid4
 from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
-from memory.errors import StoreUnavailable, ThreadBusy
-from memory.scope import Scope
-from memory.stores.mongo.connection import PROCESSES, QUEUE, Connection, key_of
-from memory.thread_queue import LocalThreadQueue
+from recollect.memory.stores.mongo.connection import MARK, PROCESSES, QUEUE, MongoConnection, key_of
+from recollect.memory.stores.thread_queue import LocalThreadQueue
+from recollect.memory.values.errors import StoreUnavailable, ThreadBusy
+from recollect.memory.values.scope import Scope
 
 LEASE = timedelta(seconds=15)
 
@@ -47,9 +47,9 @@ class _Ticket:
 
 
 class MongoThreadQueue:
-    """The queue of one open store. `owner` must not be shared by two that are open at once."""
+    """The thread queue of one open store. Two stores that are open at once must have different `owner`s."""
 
-    def __init__(self, connection: Connection, *, owner: str, lease: timedelta = LEASE) -> None:
+    def __init__(self, connection: MongoConnection, *, owner: str, lease: timedelta = LEASE) -> None:
         self._connection = connection
         self._owner = owner
         self._lease = lease
@@ -73,6 +73,8 @@ class MongoThreadQueue:
         deadline = clock() + wait_seconds
         ticket = _Ticket(key_of(scope.user_id, scope.thread), f"{self._owner}/{uuid4().hex}")
         try:
+            # Two local queues: `_arrivals` takes tickets in the order of the calls, and `_line` lets one waiter at a
+            # time poll the server.
             async with self._arrivals.turn(scope, wait_seconds=wait_seconds):
                 tickets = await self._take(ticket)
             async with self._line.turn(scope, wait_seconds=deadline - clock()):
@@ -81,12 +83,12 @@ class MongoThreadQueue:
                         await self._reach_front(ticket, deadline)
                     yield
                 finally:
-                    await self._leave(ticket)  # Before the next of this process asks whether it is first.
+                    await self._leave(ticket)  # Before the next waiter of this process looks whether it is first.
         finally:
             await self._leave(ticket)
 
     async def close(self) -> None:
-        """Give up what is held, within 2 s; a server that cannot be reached forgets this process after its lease."""
+        """Release tickets and lease within 2 s; if the server cannot be reached, the lease runs out by itself."""
         if self._renewal:
             self._renewal.cancel()
             await asyncio.gather(self._renewal, return_exceptions=True)
@@ -99,7 +101,8 @@ class MongoThreadQueue:
                     await database[PROCESSES].delete_one({"_id": self._owner})
 
     async def _take(self, ticket: _Ticket) -> list[str]:
-        """Append the ticket to its thread's line (once) and return the line."""
+        """Append the ticket to its thread's queue, unless it is there already, and return the queue."""
+        # The lease comes before the ticket: others would remove a ticket whose process they do not know.
         if self._shown_until is None or self._shown_until - _now() < self._lease * 2 / 3:
             await self._show()
         self._living.add(ticket)
@@ -108,10 +111,10 @@ class MongoThreadQueue:
         try:
             async with self._connection.use() as database:
                 while True:
-                    with suppress(DuplicateKeyError):  # Two processes made the thread's document at once.
+                    with suppress(DuplicateKeyError):  # Two processes made the document at once: retry.
                         line = await database[QUEUE].find_one_and_update(
                             {"_id": ticket.thread},
-                            {"$addToSet": {"tickets": ticket.id}},
+                            {"$addToSet": {"tickets": ticket.id}, "$setOnInsert": MARK},
                             upsert=True,
                             return_document=ReturnDocument.AFTER,
                         )
@@ -119,14 +122,14 @@ class MongoThreadQueue:
                             return line["tickets"]
         except StoreUnavailable:
             self._living.discard(ticket)
-            self._leaving.add(ticket)  # It may have arrived all the same.
+            self._leaving.add(ticket)  # The server may have stored it all the same.
             raise
 
     async def _reach_front(self, ticket: _Ticket, deadline: float) -> None:
-        """Wait until the ticket is the first of its line, removing the dead before it."""
+        """Wait until the ticket is the first of its queue; remove tickets before it whose process is gone."""
         while True:
             tickets = await self._line_of(ticket)
-            if ticket.id not in tickets:  # Others took us for dead: back to the end of the line.
+            if ticket.id not in tickets:  # Our lease had run out and others removed it: start again at the end.
                 tickets = await self._take(ticket)
             if tickets[0] == ticket.id:
                 return
@@ -159,7 +162,7 @@ class MongoThreadQueue:
         return False
 
     async def _leave(self, ticket: _Ticket) -> None:
-        """Remove the ticket, in a task of its own so that a cancelled caller leaves too; never an error."""
+        """Remove the ticket in a task of its own, so that a cancelled caller leaves too. Never raises."""
         if ticket not in self._living:
             return
         self._living.discard(ticket)
@@ -180,6 +183,7 @@ class MongoThreadQueue:
     async def _remove(self, ticket: _Ticket) -> None:
         async with self._connection.use() as database:
             threads = database[QUEUE]
+            # Each delete names the tickets it expects, so a ticket that arrives in between keeps the document.
             last = await threads.delete_one({"_id": ticket.thread, "tickets": [ticket.id]})
             if last.deleted_count:
                 return
@@ -195,12 +199,12 @@ class MongoThreadQueue:
             if self._shown_until is None:
                 await database[PROCESSES].delete_many({"expires_at": {"$lt": _now() - _FORGOTTEN}})
             await database[PROCESSES].update_one(
-                {"_id": self._owner}, {"$set": {"expires_at": expires_at}}, upsert=True
+                {"_id": self._owner}, {"$set": {**MARK, "expires_at": expires_at}}, upsert=True
             )
         self._shown_until = expires_at
 
     async def _renew(self) -> None:
-        """Show this process every third of a lease while it has tickets, and remove what could not be removed."""
+        """Renew this process's lease every third of it while it has tickets, and retry removals that failed."""
         while self._living or self._leaving:
             await asyncio.sleep(self._lease.total_seconds() / 3)
             try:

@@ -1,7 +1,7 @@
-"""What the collections need before they are used: indexes, and documents of earlier versions brought up to this one.
+"""Prepares the collections before their first use: makes indexes and migrates documents of earlier versions.
 
-Only plain indexes are made, which every MongoDB-compatible server has. Both works can be done by several processes at
-once, and again after a crash.
+It makes only plain indexes, which every MongoDB-compatible server has. Several processes may prepare at once, and one
+may repeat it after a crash.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,22 +9,24 @@ from dataclasses import replace
 
 from pymongo import ASCENDING
 
-from memory.fact import Ended
-from memory.stores.mongo.connection import (
+from recollect.memory.stores.mongo.connection import (
     ATTACHMENTS,
     CONVERSATIONS,
     DOCUMENTS,
     ERASURES,
     FACTS,
     KEYS,
+    MARK,
     PASSAGES,
     SCHEMA,
     THREADS,
     TOMBSTONES,
-    Database,
-    Document,
+    MongoDatabase,
+    Record,
 )
-from memory.stores.mongo.fact_document import from_fact, to_fact
+from recollect.memory.stores.mongo.fact_document import from_fact, to_fact
+from recollect.memory.stores.mongo.foreign import check_own
+from recollect.memory.values.fact import Ended
 
 _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
     CONVERSATIONS: (
@@ -42,6 +44,7 @@ _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
         (("status", "committed"), False),
         (("status", "user_id", "committed"), False),
         (("user_id", "status", "committed"), False),
+        (("user_id", "status", "timestamp", "committed"), False),
         (("indexed", "user_id", "_id"), False),
         (("indexed", "said"), False),
     ),
@@ -88,8 +91,13 @@ _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
 _FACTS_VERSION = 2
 
 
-async def prepare(database: Database) -> None:
-    """Make the indexes that are missing, then bring up what is older."""
+async def prepare(database: MongoDatabase) -> None:
+    """Make the missing indexes, then migrate older documents.
+
+    Raises:
+        ConfigurationError: collections of these names hold another program's documents; nothing is made in them.
+    """
+    await check_own(database)
     for collection, indexes in _INDEXES.items():
         for fields, unique in indexes:
             keys = [(field, ASCENDING) for field in fields]
@@ -97,15 +105,15 @@ async def prepare(database: Database) -> None:
     await _bring_facts_up(database)
 
 
-async def _bring_facts_up(database: Database) -> None:
-    """Facts of version 1 had no revision, no point in the index, and an end only where a turn had set `valid_to`."""
+async def _bring_facts_up(database: MongoDatabase) -> None:
+    """Migrate facts of version 1: they had no revision, no point in the index, and an end only through `valid_to`."""
     if await database[SCHEMA].find_one({"_id": FACTS, "version": {"$gte": _FACTS_VERSION}}):
         return
-    older: Document = {"revision": {"$exists": False}}
+    older: Record = {"revision": {"$exists": False}}
     async for document in database[FACTS].find(older):
         fact = to_fact(document)
         if fact.valid_to is not None:
             successor = await database[FACTS].find_one({"user_id": fact.user_id, "replaces": fact.id})
             fact = replace(fact, ended=Ended("turn", fact.valid_to, successor["turn_id"] if successor else None))
         await database[FACTS].replace_one({"_id": document["_id"], **older}, from_fact(fact))
-    await database[SCHEMA].update_one({"_id": FACTS}, {"$set": {"version": _FACTS_VERSION}}, upsert=True)
+    await database[SCHEMA].update_one({"_id": FACTS}, {"$set": {**MARK, "version": _FACTS_VERSION}}, upsert=True)

@@ -1,6 +1,6 @@
-"""Thread records in MongoDB: one document each, fields as in `ThreadRecord`.
+"""Keeps thread records in MongoDB: one document each, fields as in `ThreadRecord`.
 
-`_id` joins user and thread; `has_point` says what the record's property of that name does.
+`_id` joins user and thread; `has_point` stores the record's property of that name, for queries.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -9,19 +9,19 @@ from dataclasses import fields
 from pymongo import ASCENDING
 from pymongo.errors import DuplicateKeyError
 
-from memory.scope import Scope
-from memory.stores.mongo.connection import THREADS, Connection, Document
-from memory.stores.mongo.users import users_of
-from memory.thread_record import ThreadRecord
+from recollect.memory.stores.mongo.connection import MARK, THREADS, MongoConnection, Record
+from recollect.memory.stores.mongo.users import users_of
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.thread_record import ThreadRecord
 
 _BATCH = 500
 _FIELDS = tuple(item.name for item in fields(ThreadRecord))
 
 
 class MongoThreads:
-    """The `threads` collection as the port wants it."""
+    """Implements Threads over the `threads` collection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
     async def record(self, scope: Scope) -> ThreadRecord | None:
@@ -38,7 +38,7 @@ class MongoThreads:
         """See the port."""
         async with self._connection.use() as database:
             if revision:
-                stored: Document = {"_id": _key(record.user_id, record.thread_id), "revision": revision}
+                stored: Record = {"_id": _key(record.user_id, record.thread_id), "revision": revision}
                 return (await database[THREADS].replace_one(stored, _from_record(record))).matched_count == 1
             try:
                 await database[THREADS].insert_one(_from_record(record))
@@ -61,13 +61,13 @@ class MongoThreads:
 
     async def mark_indexed(self, record: ThreadRecord) -> bool:
         """See the port."""
-        stored: Document = {"_id": _key(record.user_id, record.thread_id), "revision": record.revision}
+        stored: Record = {"_id": _key(record.user_id, record.thread_id), "revision": record.revision}
         async with self._connection.use() as database:
             return (await database[THREADS].update_one(stored, {"$set": {"indexed": True}})).matched_count == 1
 
     async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[ThreadRecord]]:
         """See the port."""
-        query: Document = {"indexed": True, "has_point": True}
+        query: Record = {"indexed": True, "has_point": True}
         if user_id is not None:
             query["user_id"] = user_id
         while records := await self._found(query, limit=_BATCH):
@@ -80,21 +80,21 @@ class MongoThreads:
             return await database[THREADS].count_documents({"indexed": True, "has_point": True})
 
     async def every(self, user_id: str) -> AsyncIterator[Sequence[ThreadRecord]]:
-        """See the port. `_id` is the user's id, then the thread's, so its order is that of the threads' ids."""
-        query: Document = {"user_id": user_id, "_id": {"$gt": _key(user_id, "")}}
+        """See the port. `_id` joins the user's id and the thread's, so it sorts a user's records by thread id."""
+        query: Record = {"user_id": user_id, "_id": {"$gt": _key(user_id, "")}}
         while records := await self._found(query, limit=_BATCH):
             yield records
             query["_id"] = {"$gt": _key(user_id, records[-1].thread_id)}
 
     async def delete(self, scope: Scope) -> int:
         """See the port."""
-        query: Document = {"user_id": scope.user_id}
+        query: Record = {"user_id": scope.user_id}
         if scope.thread_id is not None:
             query = {"_id": _key(scope.user_id, scope.thread_id)}
         async with self._connection.use() as database:
             return (await database[THREADS].delete_many(query)).deleted_count
 
-    async def _found(self, query: Document, *, limit: int) -> list[ThreadRecord]:
+    async def _found(self, query: Record, *, limit: int) -> list[ThreadRecord]:
         if limit < 1:
             return []
         async with self._connection.use() as database:
@@ -106,10 +106,10 @@ def _key(user_id: str, thread_id: str) -> str:
     return f"{user_id}/{thread_id}"
 
 
-def _from_record(record: ThreadRecord) -> Document:
-    document: Document = {name: getattr(record, name) for name in _FIELDS}
-    return {**document, "_id": _key(record.user_id, record.thread_id), "has_point": record.has_point}
+def _from_record(record: ThreadRecord) -> Record:
+    document: Record = {name: getattr(record, name) for name in _FIELDS}
+    return {**MARK, **document, "_id": _key(record.user_id, record.thread_id), "has_point": record.has_point}
 
 
-def _to_record(document: Document) -> ThreadRecord:
+def _to_record(document: Record) -> ThreadRecord:
     return ThreadRecord(**{name: document[name] for name in _FIELDS if name in document})

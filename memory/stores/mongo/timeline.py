@@ -1,6 +1,6 @@
-"""Messages by time and by place in MongoDB.
+"""Finds messages by time and by position in MongoDB.
 
-Whether a turn is indexed is told by its reply's document alone, so the replies to the messages of a page are looked up.
+Only a reply's document says whether its turn is indexed, so each page of messages takes a second query for them.
 """
 
 import asyncio
@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 
 from pymongo import ASCENDING, DESCENDING
 
-from memory.dates import Period
-from memory.scope import Scope
-from memory.stores.mongo.connection import CONVERSATIONS, Connection, Database, Document
-from memory.stores.mongo.leaps import distinct_of
-from memory.stores.mongo.message_document import MESSAGE_ONLY, SAID, to_message
-from memory.stores.period_bounds import bounds_ms
-from memory.times import from_ms
-from memory.turn import Message, derived_id
+from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, MongoDatabase, Record
+from recollect.memory.stores.mongo.leaps import distinct_of
+from recollect.memory.stores.mongo.message_document import MESSAGE_ONLY, SAID, to_message
+from recollect.memory.stores.period_bounds import bounds_ms
+from recollect.memory.temporal.dates import Period
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.times import from_ms
+from recollect.memory.values.turn import Message, derived_id
 
 _AT_ONCE = 20
 _LEAST_PAGE = 8
@@ -28,9 +28,9 @@ Place = tuple[str, str, int]
 
 
 class MongoTimeline:
-    """The `conversations` collection as the port wants it."""
+    """Implements Timeline over the `conversations` collection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
     async def names(self, user_id: str, *, limit: int) -> list[str]:
@@ -39,7 +39,7 @@ class MongoTimeline:
             return await distinct_of(database[CONVERSATIONS], "name", limit=limit, query={"user_id": user_id})
 
     async def during(self, scope: Scope, period: Period, *, limit: int) -> list[Message]:
-        """See the port. Of the same time: by thread, then by place."""
+        """See the port. Messages of the same time are in order of their threads, then of their positions."""
         begin, end = map(from_ms, bounds_ms(period))
         query = {**_of(scope), "timestamp": {"$gte": begin, "$lt": end}}
         async with self._connection.use() as database:
@@ -51,9 +51,9 @@ class MongoTimeline:
             return await _first(database, _of(scope), _by_time(scope), limit=limit, direction=DESCENDING)
 
     async def preceding(self, messages: Sequence[Message], *, count: int) -> dict[str, list[str]]:
-        """See the port. A reply is preceded by its own turn's message, whether or not the turn is indexed yet.
+        """See the port. A reply's own message precedes it even where the turn is not indexed yet.
 
-        One query, and one more for each message that many others, which search does not find, part from those.
+        Takes one query, and one more for each message that has many unindexed or absent ones right before it.
         """
         if count < 1 or not messages:
             return {}
@@ -77,7 +77,7 @@ class MongoTimeline:
 
     async def around(self, scope: Scope, position: int, *, before: int, after: int) -> list[Message]:
         """See the port."""
-        thread: Document = {"user_id": scope.user_id, "thread_id": scope.thread}
+        thread: Record = {"user_id": scope.user_id, "thread_id": scope.thread}
         below, above = {**thread, "position": {"$lt": position}}, {**thread, "position": {"$gt": position}}
         async with self._connection.use() as database:
             earlier, later = await asyncio.gather(
@@ -87,8 +87,8 @@ class MongoTimeline:
         return [*reversed(earlier), *later]
 
 
-def _of(scope: Scope) -> Document:
-    user: Document = {"user_id": scope.user_id}
+def _of(scope: Scope) -> Record:
+    user: Record = {"user_id": scope.user_id}
     return user if scope.thread_id is None else {**user, "thread_id": scope.thread_id}
 
 
@@ -97,9 +97,9 @@ def _by_time(scope: Scope) -> Sequence[str]:
 
 
 async def _first(
-    database: Database, query: Document, order: Sequence[str], *, limit: int, direction: int = ASCENDING
+    database: MongoDatabase, query: Record, order: Sequence[str], *, limit: int, direction: int = ASCENDING
 ) -> list[Message]:
-    """The first `limit` messages in this order that search may find."""
+    """Return the first `limit` messages of `query` in this order whose turn is indexed and which are not absent."""
     if limit < 1:
         return []
     size = max(limit, _LEAST_PAGE)
@@ -111,8 +111,8 @@ async def _first(
     return found[:limit]
 
 
-async def _searchable(database: Database, page: Sequence[Document]) -> list[Message]:
-    """Those of these messages whose turn is indexed."""
+async def _searchable(database: MongoDatabase, page: Sequence[Record]) -> list[Message]:
+    """Return the messages of `page` whose turn is indexed."""
     replies = {each["_id"]: derived_id(each["user_id"], each["message_pair_id"], "assistant") for each in page}
     indexed = {each["_id"] for each in page if each.get("indexed")}
     asked = [reply for message, reply in replies.items() if message != reply]
@@ -123,8 +123,8 @@ async def _searchable(database: Database, page: Sequence[Document]) -> list[Mess
     return [to_message(each) for each in page if replies[each["_id"]] in indexed]
 
 
-async def _near(database: Database, messages: Sequence[Message], reach: int) -> Mapping[Place, Document]:
-    """All that lies at so many places before each message."""
+async def _near(database: MongoDatabase, messages: Sequence[Message], reach: int) -> Mapping[Place, Record]:
+    """Return all documents at the `reach` positions before each message, by user, thread and position."""
     threads: dict[tuple[str, str], set[int]] = {}
     for message in messages:
         places = range(message.position - reach, message.position)
@@ -137,8 +137,8 @@ async def _near(database: Database, messages: Sequence[Message], reach: int) -> 
     return {(each["user_id"], each["thread_id"], each["position"]): each for each in found}
 
 
-def _before(near: Mapping[Place, Document], message: Message, reach: int) -> list[Message]:
-    """What precedes the message at these places, nearest first."""
+def _before(near: Mapping[Place, Record], message: Message, reach: int) -> list[Message]:
+    """Return what search may find of the `reach` positions before `message`, nearest first."""
     begin = _begin(message)
     found: list[Message] = []
     for position in range(message.position - 1, message.position - reach - 1, -1):
@@ -150,5 +150,5 @@ def _before(near: Mapping[Place, Document], message: Message, reach: int) -> lis
 
 
 def _begin(message: Message) -> int:
-    """The position of its turn's first message."""
+    """Return the position of the user's message in the turn of `message`."""
     return message.position - 1 + message.position % 2

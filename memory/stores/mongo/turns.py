@@ -1,16 +1,16 @@
-"""Turns put together from their replies' documents."""
+"""Puts turns together from their replies' documents."""
 
 from collections.abc import Sequence
 
 from pymongo import ASCENDING
 
-from memory.stores.mongo.connection import CONVERSATIONS, Database, Document
-from memory.stores.mongo.message_document import to_turn
-from memory.turn import Turn, derived_id
+from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoDatabase, Record
+from recollect.memory.stores.mongo.message_document import to_turn
+from recollect.memory.values.turn import Turn, derived_id
 
 
-async def turns_of(database: Database, replies: Sequence[Document]) -> tuple[list[Turn], list[str]]:
-    """The turns of these replies, in their order, and the ids of those replies whose message is gone."""
+async def turns_of(database: MongoDatabase, replies: Sequence[Record]) -> tuple[list[Turn], list[str]]:
+    """Return the turns of `replies`, in their order, and the ids of the replies whose message is gone."""
     if not replies:
         return [], []
     ids = [derived_id(reply["user_id"], reply["message_pair_id"], "user") for reply in replies]
@@ -21,8 +21,8 @@ async def turns_of(database: Database, replies: Sequence[Document]) -> tuple[lis
     return turns, [reply["_id"] for reply, key in pairs if key not in asked]
 
 
-async def turns_from(database: Database, query: Document, *, limit: int) -> list[Turn]:
-    """The first turns, unfinished ones too, whose user's message the query finds, by thread and position."""
+async def turns_from(database: MongoDatabase, query: Record, *, limit: int) -> list[Turn]:
+    """Return the first `limit` turns, also unfinished, whose user's message `query` finds, by thread and position."""
     found = database[CONVERSATIONS].find({**query, "role": "user"})
     asked = await found.sort([("thread_id", ASCENDING), ("position", ASCENDING)]).limit(limit).to_list()
     ids = [derived_id(message["user_id"], message["message_pair_id"], "assistant") for message in asked]

@@ -1,4 +1,4 @@
-"""Pending updates in MongoDB, and the claims on users, one document each."""
+"""Keeps pending updates in MongoDB, in the replies' documents, and claims on users, one document each."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -7,32 +7,33 @@ from datetime import UTC, datetime, timedelta
 from pymongo import ASCENDING, ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
-from memory.documents import Backlog, Claim
-from memory.stores.mongo.connection import CLAIMS, CONVERSATIONS, Connection, Document, key_of
-from memory.stores.mongo.message_document import from_update
-from memory.stores.mongo.turns import turns_of
-from memory.stores.mongo.users import users_of
-from memory.turn import Turn, derived_id
-from memory.update import Update
+from recollect.memory.ports.store import Backlog, Claim
+from recollect.memory.stores.mongo.connection import CLAIMS, CONVERSATIONS, MARK, MongoConnection, Record, key_of
+from recollect.memory.stores.mongo.message_document import from_update
+from recollect.memory.stores.mongo.turns import turns_of
+from recollect.memory.stores.mongo.users import users_of
+from recollect.memory.values.turn import Turn, derived_id
+from recollect.memory.values.update import Update
 
 _PAGE = 100
 _BATCH_TURNS = 100
 _COMMITS = (("committed", ASCENDING), ("_id", ASCENDING))
+_TIMES = (("timestamp", ASCENDING), *_COMMITS)
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 
 class MongoUpdates:
-    """The updates that travel in the replies' documents."""
+    """Implements Updates: an update is part of its reply's document."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
     async def pending_users(self, *, limit: int) -> list[str]:
-        """See the port. Mostly one query; users with long backlogs are passed over in the next."""
+        """See the port. Mostly takes one query; each further one excludes the users found so far."""
         users: dict[str, None] = {}
         async with self._connection.use() as database:
             while len(users) < limit:
-                query: Document = {"status": "pending"}
+                query: Record = {"status": "pending"}
                 if users:
                     query["user_id"] = {"$nin": list(users)}
                 found = database[CONVERSATIONS].find(query, {"_id": False, "user_id": True})
@@ -42,14 +43,15 @@ class MongoUpdates:
                     break
         return list(users)[:limit]
 
-    async def pending(self, user_id: str, *, limit: int) -> list[Turn]:
-        """See the port. A reply whose message was deleted while it was being committed is deleted too."""
+    async def pending(self, user_id: str, *, limit: int, by_time: bool = False) -> list[Turn]:
+        """See the port. Also deletes replies whose message was deleted while they were being committed."""
         if limit < 1:
             return []
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
-            found = messages.find({"user_id": user_id, "status": "pending"}).sort("committed", ASCENDING).limit(limit)
-            turns, orphans = await turns_of(database, await found.to_list())
+            found = messages.find({"user_id": user_id, "status": "pending"})
+            replies = await found.sort([*(_TIMES if by_time else _COMMITS)]).limit(limit).to_list()
+            turns, orphans = await turns_of(database, replies)
             if orphans:
                 await messages.delete_many({"_id": {"$in": orphans}})
         return turns
@@ -58,6 +60,7 @@ class MongoUpdates:
         """See the port."""
         reply_id = derived_id(turn.message.user_id, turn.message.turn_id, "assistant")
         async with self._connection.use() as database:
+            # Compared and written in one step: a process that lost its claim cannot overwrite a newer one's update.
             done = await database[CONVERSATIONS].update_one(
                 {"_id": reply_id, "generation": {"$lte": generation}},
                 {"$set": {**from_update(update), "generation": generation}},
@@ -73,7 +76,7 @@ class MongoUpdates:
         after = ""
         while True:
             async with self._connection.use() as database:
-                query: Document = {"status": "failed"}
+                query: Record = {"status": "failed"}
                 users = await users_of(database, CONVERSATIONS, limit=_PAGE, after=after, query=query)
             if not users:
                 return
@@ -83,8 +86,8 @@ class MongoUpdates:
             after = users[-1]
 
     async def _failed_of(self, user_id: str) -> AsyncIterator[Sequence[Turn]]:
-        failed: Document = {"user_id": user_id, "status": "failed"}
-        place: Document = {}
+        failed: Record = {"user_id": user_id, "status": "failed"}
+        place: Record = {}
         while True:
             async with self._connection.use() as database:
                 found = database[CONVERSATIONS].find({**failed, **place})
@@ -103,7 +106,7 @@ class MongoUpdates:
 
     async def backlog(self, user_id: str) -> Backlog:
         """See the port."""
-        waiting: Document = {"user_id": user_id, "status": "pending"}
+        waiting: Record = {"user_id": user_id, "status": "pending"}
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
             pending, failed, oldest = await asyncio.gather(
@@ -115,7 +118,7 @@ class MongoUpdates:
 
     async def waiting(self, *, at_most: int) -> Backlog:
         """See the port."""
-        waiting: Document = {"status": "pending"}
+        waiting: Record = {"status": "pending"}
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
             pending, oldest = await asyncio.gather(
@@ -131,12 +134,12 @@ class MongoUpdates:
             try:
                 held = await database[CLAIMS].find_one_and_update(
                     free,
-                    {"$set": {"owner": owner, "expires_at": now + lease}, "$inc": {"generation": 1}},
+                    {"$set": {**MARK, "owner": owner, "expires_at": now + lease}, "$inc": {"generation": 1}},
                     upsert=True,
                     return_document=ReturnDocument.AFTER,
                 )
             except DuplicateKeyError:
-                return None  # There is a claim, and it is not free.
+                return None  # Another owner holds the claim: the filter missed it, and its id stopped the upsert.
         return None if held is None else Claim(user_id, owner, held["generation"])
 
     async def renew(self, claim: Claim, *, lease: timedelta, now: datetime) -> bool:
@@ -148,8 +151,9 @@ class MongoUpdates:
     async def release(self, claim: Claim) -> None:
         """See the port."""
         async with self._connection.use() as database:
+            # The document stays, so that the next claim's generation is higher and fences out late writes.
             await database[CLAIMS].update_one(_held(claim), {"$set": {"owner": "", "expires_at": _LONG_AGO}})
 
 
-def _held(claim: Claim) -> Document:
+def _held(claim: Claim) -> Record:
     return {"_id": key_of(claim.user_id), "owner": claim.owner, "generation": claim.generation}

@@ -1,5 +1,5 @@
-"""The documents in one SQLite file: the embedded default, without any server."""
+"""Keeps the store in one SQLite file: the embedded default, without any server."""
 
-from memory.stores.sqlite.documents import open_sqlite_documents
+from recollect.memory.stores.sqlite.store import open_sqlite_store
 
-__all__ = ["open_sqlite_documents"]
+__all__ = ["open_sqlite_store"]

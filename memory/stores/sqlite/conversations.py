@@ -1,29 +1,29 @@
-"""Conversations in SQLite: each call is one statement."""
+"""Keeps conversations in SQLite: each call is one statement."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from memory.scope import Scope
-from memory.stores.json_text import from_json, to_json
-from memory.stores.sqlite import message_queries as sql
-from memory.stores.sqlite.database import Database
-from memory.stores.sqlite.rows import to_exchange, to_message, to_turn
-from memory.stores.update_json import is_indexed, update_from_json, update_to_json
-from memory.thread_record import ThreadOverview
-from memory.times import from_ms, to_ms
-from memory.turn import Exchange, Message, Turn
-from memory.update import Update
+from recollect.memory.stores.json_text import from_json, to_json
+from recollect.memory.stores.sqlite import message_queries as sql
+from recollect.memory.stores.sqlite.database import SqliteDatabase
+from recollect.memory.stores.sqlite.rows import to_exchange, to_message, to_turn
+from recollect.memory.stores.update_json import is_indexed, update_from_json, update_to_json
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.thread_record import ThreadOverview
+from recollect.memory.values.times import from_ms, to_ms
+from recollect.memory.values.turn import Exchange, Message, Turn
+from recollect.memory.values.update import Update
 
 _BATCH_TURNS = 250
 _LARGEST = 2**63 - 1
 
 
 class SqliteConversations:
-    """The messages table as the port wants it."""
+    """Implements Conversations over the table of messages."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def accept(self, message: Message) -> Message:
@@ -33,11 +33,11 @@ class SqliteConversations:
             position, created_at = stored[0]
             return replace(message, position=position, created_at=from_ms(created_at))
         earlier = await self.turn(user_id=message.user_id, turn_id=message.turn_id)
-        # A deletion can come between the two statements; then the turn is new after all.
+        # A deletion can come between the two statements; then the turn is new: accept it again.
         return earlier.message if earlier else await self.accept(message)
 
     async def commit(self, reply: Message, *, result: Mapping[str, Any], update: Update) -> bool:
-        """See the port. Also False where the user's message is gone: a turn that was erased while it ran."""
+        """See the port. Also returns False where the user's message was erased while the turn ran."""
         values = {
             **_values(reply),
             "position": reply.position,
@@ -135,7 +135,7 @@ class SqliteConversations:
             thread, after = turns[-1].message.thread_id, turns[-1].message.position
 
     async def rewrite(self, turn: Turn, *, result: Mapping[str, Any], update: Update) -> bool:
-        """See the port. What the turn said before is gone from the disk too."""
+        """See the port. Also removes the replaced text from the disk."""
         rewritten = await self._swap(sql.REWRITE, turn, _owing(result, update))
         if rewritten:
             await self._database.cut_off_log()
@@ -163,7 +163,7 @@ class SqliteConversations:
         return await self._swap(sql.RECOMMIT, turn, values)
 
     async def _swap(self, statement: str, turn: Turn, values: Mapping[str, Any]) -> bool:
-        """Run a statement that replaces what the turn's reply holds if its update is still that of `turn`."""
+        """Run a statement that rewrites the turn's reply if its update is still that of `turn`; tell whether it was."""
         if turn.update is None:
             return False
         user_id, turn_id = turn.message.user_id, turn.message.turn_id
@@ -171,7 +171,7 @@ class SqliteConversations:
         values = {**values, "user": user_id, "turn": turn_id}
         if await self._database.write(statement, {**values, "stored": stored}):
             return True
-        # An earlier version of this code may have worded the same update in another way.
+        # An earlier version of this code may have written the same update as another text: compare the values.
         for (text,) in await self._database.read(sql.UPDATE, (user_id, turn_id)):
             if text != stored and update_from_json(text) == turn.update:
                 return bool(await self._database.write(statement, {**values, "stored": text}))

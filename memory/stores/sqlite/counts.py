@@ -1,8 +1,8 @@
-"""Counting in SQLite: by leaps from one id to the next where ids are counted, along one narrow index elsewhere."""
+"""Counts in SQLite: ids by seeking from one to the next, everything else along one narrow index."""
 
-from memory.counts import Counted
-from memory.scope import GLOBAL_USER, Scope
-from memory.stores.sqlite.database import Database
+from recollect.memory.ports.counts import Counted
+from recollect.memory.stores.sqlite.database import SqliteDatabase
+from recollect.memory.values.scope import GLOBAL_USER, Scope
 
 USERS = """
 WITH RECURSIVE found(user_id) AS (
@@ -21,7 +21,7 @@ SELECT count(*) FROM found WHERE user_id NOT IN ('', :global)
 _NEXT_USER = "(SELECT min(user_id) FROM messages WHERE user_id > place.user_id)"
 _NEXT_THREAD = "(SELECT min(thread_id) FROM messages WHERE user_id = place.user_id AND thread_id > place.thread_id)"
 _FIRST_THREAD = f"(SELECT min(thread_id) FROM messages WHERE user_id = {_NEXT_USER})"
-# Before the first user there is the empty one, who has no threads.
+# The walk begins at the empty user id, which sorts before all others and has no threads.
 _ALL_THREADS = f"""
 WITH RECURSIVE place(user_id, thread_id) AS (
     SELECT '', ''
@@ -68,9 +68,9 @@ SELECT EXISTS (SELECT 1 FROM messages WHERE {_HERE}),
 
 
 class SqliteCounts:
-    """The tables as the port wants them counted."""
+    """Implements Counts over all tables."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def users(self) -> int:

@@ -1,4 +1,4 @@
-"""The two connections to the SQLite file, and the one place where its errors become ours.
+"""Holds the two connections to the SQLite file and translates its errors to ours, here alone.
 
 Writes share one connection and are single statements in autocommit: each runs whole in that connection's own thread, so
 a caller that is cancelled leaves a statement done or not done, never a transaction open. Reads have a connection of
@@ -14,8 +14,9 @@ from typing import Any, cast
 
 import aiosqlite
 
-from memory.errors import ConfigurationError, StoreUnavailable
-from memory.stores.sqlite.schema import OLDEST_SQLITE, prepare
+from recollect.memory.stores.private_folder import make_folder
+from recollect.memory.stores.sqlite.schema import OLDEST_SQLITE, prepare
+from recollect.memory.values.errors import ConfigurationError, StoreUnavailable
 
 Row = tuple[Any, ...]
 Parameters = Sequence[Any] | Mapping[str, Any]
@@ -31,8 +32,8 @@ PRAGMA temp_store = MEMORY;
 _TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
-class Database:
-    """The open file. `opening` is how many times it was opened so far, this time included."""
+class SqliteDatabase:
+    """The open file. `opening` counts its openings so far, with this one."""
 
     def __init__(self, writer: aiosqlite.Connection, reader: aiosqlite.Connection, opening: int) -> None:
         self.opening = opening
@@ -41,27 +42,27 @@ class Database:
         self._is_closed = False
 
     async def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """All rows of one query, as of the last write that was acknowledged before."""
+        """Return all rows of one query, which sees every write acknowledged before."""
         return await self._run(self._reader, sql, parameters)
 
     async def write(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """Run one writing statement, durable when it returns; the rows that it returns."""
+        """Run one writing statement and return its rows; the write is durable by then."""
         return await self._run(self._writer, sql, parameters)
 
     async def delete(self, sql: str, parameters: Parameters = ()) -> int:
-        """Run one DELETE that returns for each row what it counts, 1 or 0; their sum. `scrub` takes the bytes away."""
+        """Run one DELETE that returns 1 or 0 for each row, and return their sum. `scrub` removes the bytes."""
         return sum(count for (count,) in await self.write(sql, parameters))
 
     async def erase(self, sql: str, parameters: Parameters = ()) -> int:
-        """The same, and the bytes leave the disk, but for copies that pages which were split may keep (see `scrub`)."""
+        """Run a DELETE as `delete` does and remove the bytes, except copies in split pages (see `scrub`)."""
         deleted = await self.delete(sql, parameters)
         await self.cut_off_log()
         return deleted
 
     async def cut_off_log(self) -> None:
-        """Leave nothing on the disk of what earlier writes have deleted or replaced.
+        """Remove from the disk what earlier writes have deleted or replaced.
 
-        `secure_delete` has overwritten it in the file, the checkpoint cuts off the log that still holds it.
+        `secure_delete` has overwritten it in the file; this checkpoint truncates the log, which still holds it.
 
         Raises:
             StoreUnavailable: another program's reading holds it up. The writes are done all the same.
@@ -74,10 +75,10 @@ class Database:
             )
 
     async def scrub(self) -> None:
-        """Write the whole file anew: then it holds nothing but what is stored. About 5 ms for each MB.
+        """Rewrite the whole file, so that it holds only stored data. Takes about 5 ms for each MB.
 
-        Pages that were split when a row grew keep copies of others' rows and keys, which `secure_delete` knows nothing
-        of. Larger files are copied through an unlinked temporary file in place of memory.
+        Pages that were split when a row grew keep copies of other rows and keys, which `secure_delete` does not reach.
+        Larger files are copied through an unlinked temporary file in place of memory.
 
         Raises:
             StoreUnavailable: the disk is full, or another program's reading holds it up.
@@ -111,7 +112,7 @@ class Database:
 
 
 @asynccontextmanager
-async def open_database(path: Path) -> AsyncGenerator[Database]:
+async def open_database(path: Path) -> AsyncGenerator[SqliteDatabase]:
     """Open the file, creating it (and its folder) where there is none.
 
     Raises:
@@ -132,7 +133,7 @@ async def open_database(path: Path) -> AsyncGenerator[Database]:
                 f"The database {path} in DATA_DIR cannot be opened ({error}); restore it from a backup, "
                 "or choose another DATA_DIR."
             ) from error
-        database = Database(writer, reader, opening)
+        database = SqliteDatabase(writer, reader, opening)
         stack.callback(database.close)
         yield database
 
@@ -145,7 +146,7 @@ async def _connect(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
 
 
 def _prepare_file(path: Path) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     path.touch(mode=0o600)  # Conversations are private; SQLite gives its log and index the same mode.
     connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
     try:

@@ -1,81 +1,172 @@
-"""Opening the SQLite documents."""
+"""Keeps users' documents and attachments in SQLite."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
-from memory.documents import Documents
-from memory.stores.sqlite.conversations import SqliteConversations
-from memory.stores.sqlite.counts import SqliteCounts
-from memory.stores.sqlite.database import Database, open_database
-from memory.stores.sqlite.erasures import SqliteErasures
-from memory.stores.sqlite.facts import SqliteFacts
-from memory.stores.sqlite.imports import SqliteImports
-from memory.stores.sqlite.keys import SqliteKeys
-from memory.stores.sqlite.library import SqliteLibrary
-from memory.stores.sqlite.threads import SqliteThreads
-from memory.stores.sqlite.timeline import SqliteTimeline
-from memory.stores.sqlite.updates import SqliteUpdates
-from memory.thread_queue import LocalThreadQueue
+from recollect.memory.ports.documents import Attached, Document, Holdings
+from recollect.memory.stores.json_text import from_json, to_json
+from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
+from recollect.memory.stores.sqlite.passages import SqlitePassages
+from recollect.memory.values.scope import GLOBAL_USER, Scope
+from recollect.memory.values.times import from_ms, to_ms
 
-_BATCH = 500
-
-# By leaps from one user to the next: no table is read through.
-USERS = """
-WITH RECURSIVE found(user_id) AS (
-    SELECT :after
-    UNION ALL
-    SELECT (SELECT min(next) FROM (
-        SELECT (SELECT min(user_id) FROM messages WHERE user_id > found.user_id) AS next
-        UNION ALL SELECT (SELECT min(user_id) FROM facts WHERE user_id > found.user_id)
-        UNION ALL SELECT (SELECT min(user_id) FROM threads WHERE user_id > found.user_id)
-        UNION ALL SELECT (SELECT min(user_id) FROM documents WHERE user_id > found.user_id)
-    ))
-    FROM found WHERE found.user_id IS NOT NULL LIMIT :limit + 1
+_DOCUMENT = (
+    *("id", "user_id", "title", "kind", "content_hash", "created_at", "updated_at", "domain", "source", "metadata"),
+    *("status", "error", "characters", "pages", "passages", "version", "incoming", "revision"),
 )
-SELECT user_id FROM found WHERE user_id > :after
+_COLUMNS = ", ".join(_DOCUMENT)
+_PLACES = ", ".join("?" * len(_DOCUMENT))
+_OF_DOCUMENT = ", ".join(f"documents.{column}" for column in _DOCUMENT)
+
+INSERT = f"INSERT INTO documents ({_COLUMNS}) VALUES ({_PLACES}) ON CONFLICT (user_id, id) DO NOTHING RETURNING 1"
+REPLACE = f"UPDATE documents SET ({_COLUMNS}) = ({_PLACES}) WHERE user_id = ? AND id = ? AND revision = ? RETURNING 1"
+PAGE = f"""
+SELECT {_COLUMNS} FROM documents WHERE user_id = :user AND (created_at, id) < (:time, :id)
+ORDER BY created_at DESC, id DESC LIMIT :limit
 """
+PAGE_OF_DOMAIN = f"""
+SELECT {_COLUMNS} FROM documents WHERE user_id = :user AND domain = :domain AND (created_at, id) < (:time, :id)
+ORDER BY created_at DESC, id DESC LIMIT :limit
+"""
+HOLDINGS = """
+SELECT EXISTS (SELECT 1 FROM documents WHERE user_id = ?), EXISTS (SELECT 1 FROM documents WHERE user_id = ?)
+"""
+PROCESSING = f"SELECT {_COLUMNS} FROM documents WHERE status = 'processing' ORDER BY updated_at LIMIT ?"
+ATTACH = """
+INSERT INTO attachments (user_id, thread_id, document_id, owner, attached_at) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (user_id, thread_id, document_id) DO NOTHING RETURNING 1
+"""
+DETACH = "DELETE FROM attachments WHERE user_id = ? AND thread_id = ? AND document_id = ? RETURNING 1"
+_JOINED = "FROM attachments JOIN documents ON documents.user_id = attachments.owner AND documents.id = document_id"
+_IN_ORDER = "ORDER BY attached_at, attachments.rowid"
+ATTACHED = f"""
+SELECT {_OF_DOCUMENT}, attached_at, thread_id {_JOINED}
+WHERE attachments.user_id = ? AND thread_id = ? {_IN_ORDER}
+"""
+ATTACHMENTS = f"SELECT {_OF_DOCUMENT}, attached_at, thread_id {_JOINED} WHERE attachments.user_id = ? {_IN_ORDER}"
+_LAST = 2**62
+"""A time behind every other, in milliseconds."""
 
 
 class SqliteDocuments:
-    """All documents of one file."""
+    """Implements Documents over the tables of documents, passages and attachments."""
 
-    name = "sqlite"
-
-    def __init__(self, database: Database) -> None:
-        self.conversations = SqliteConversations(database)
-        self.timeline = SqliteTimeline(database)
-        self.imports = SqliteImports(database)
-        self.facts = SqliteFacts(database)
-        self.updates = SqliteUpdates(database)
-        self.threads = SqliteThreads(database)
-        self.counts = SqliteCounts(database)
-        self.library = SqliteLibrary(database)
-        self.queue = LocalThreadQueue()
-        self.keys = SqliteKeys(database)
-        self.erasures = SqliteErasures(database)
+    def __init__(self, database: SqliteDatabase) -> None:
+        self.passages = SqlitePassages(database)
         self._database = database
 
-    async def users(self) -> AsyncIterator[Sequence[str]]:
+    async def put(self, document: Document, *, revision: int) -> bool:
         """See the port."""
-        after = ""
-        while rows := await self._database.read(USERS, {"after": after, "limit": _BATCH}):
-            yield [user_id for (user_id,) in rows]
-            after = rows[-1][0]
+        if revision == 0:
+            return bool(await self._database.write(INSERT, _from_document(document)))
+        key = (document.user_id, document.id, revision)
+        return bool(await self._database.write(REPLACE, (*_from_document(document), *key)))
 
-    async def ping(self) -> None:
+    async def document(self, *, user_id: str, document_id: str) -> Document | None:
         """See the port."""
-        await self._database.read("SELECT openings FROM state")
+        found = await self.by_ids(user_id=user_id, document_ids=[document_id])
+        return found[0] if found else None
+
+    async def by_ids(self, *, user_id: str, document_ids: Sequence[str]) -> list[Document]:
+        """See the port."""
+        if not document_ids:
+            return []
+        sql = f"SELECT {_COLUMNS} FROM documents WHERE user_id = ? AND id IN ({', '.join('?' * len(document_ids))})"
+        return [_to_document(row) for row in await self._database.read(sql, (user_id, *document_ids))]
+
+    async def page(
+        self, user_id: str, *, limit: int, domain: str | None = None, before: tuple[datetime, str] | None = None
+    ) -> list[Document]:
+        """See the port."""
+        time, last = (to_ms(before[0]), before[1]) if before is not None else (_LAST, "")
+        values = {"user": user_id, "domain": domain, "time": time, "id": last, "limit": limit}
+        rows = await self._database.read(PAGE if domain is None else PAGE_OF_DOMAIN, values)
+        return [_to_document(row) for row in rows]
+
+    async def in_domains(self, user_id: str, domains: Sequence[str], *, limit: int) -> list[str]:
+        """See the port."""
+        sql = f"""
+        SELECT id FROM documents WHERE user_id = ? AND domain IN ({", ".join("?" * len(domains))})
+        ORDER BY created_at DESC, id DESC LIMIT ?
+        """
+        return [found for (found,) in await self._database.read(sql, (user_id, *domains, limit))]
+
+    async def holdings(self, user_id: str) -> Holdings:
+        """See the port."""
+        own, shared = (await self._database.read(HOLDINGS, (user_id, GLOBAL_USER)))[0]
+        return Holdings(bool(own), bool(shared))
+
+    async def is_empty(self) -> bool:
+        """See the port."""
+        return not await self._database.read("SELECT 1 FROM documents LIMIT 1")
+
+    async def processing(self, *, limit: int) -> list[Document]:
+        """See the port."""
+        return [_to_document(row) for row in await self._database.read(PROCESSING, (limit,))]
+
+    async def attach(self, scope: Scope, document: Document, *, at: datetime) -> bool:
+        """See the port."""
+        values = (scope.user_id, scope.thread, document.id, document.user_id, to_ms(at))
+        return bool(await self._database.write(ATTACH, values))
+
+    async def detach(self, scope: Scope, *, document_id: str) -> bool:
+        """See the port."""
+        return bool(await self._database.write(DETACH, (scope.user_id, scope.thread, document_id)))
+
+    async def attached(self, scope: Scope) -> list[Attached]:
+        """See the port."""
+        rows = await self._database.read(ATTACHED, (scope.user_id, scope.thread))
+        return [Attached(_to_document(row[:-2]), from_ms(row[-2])) for row in rows]
+
+    async def attachments(self, user_id: str) -> Mapping[str, Sequence[Attached]]:
+        """See the port."""
+        found: dict[str, list[Attached]] = {}
+        for row in await self._database.read(ATTACHMENTS, (user_id,)):
+            found.setdefault(row[-1], []).append(Attached(_to_document(row[:-2]), from_ms(row[-2])))
+        return found
+
+    async def remove(self, *, user_id: str, document_id: str) -> bool:
+        """See the port. Deletes the header first: from then on `add` refuses passages of it."""
+        key = (user_id, document_id)
+        removed = await self._database.write("DELETE FROM documents WHERE user_id = ? AND id = ? RETURNING 1", key)
+        await self._database.write("DELETE FROM passages WHERE user_id = ? AND document_id = ?", key)
+        await self._database.write("DELETE FROM attachments WHERE owner = ? AND document_id = ?", key)
+        await self._database.cut_off_log()
+        return bool(removed)
+
+    async def delete(self, scope: Scope) -> int:
+        """See the port."""
+        if scope.thread_id is not None:
+            sql = "DELETE FROM attachments WHERE user_id = ? AND thread_id = ? RETURNING 1"
+            return await self._database.erase(sql, (scope.user_id, scope.thread_id))
+        user = (scope.user_id,)
+        removed = await self._database.write("DELETE FROM documents WHERE user_id = ? RETURNING 1", user)
+        await self._database.write("DELETE FROM passages WHERE user_id = ?", user)
+        await self._database.write("DELETE FROM attachments WHERE user_id = ?", user)
+        await self._database.write("DELETE FROM attachments WHERE owner = ?", user)
+        return len(removed)
+
+    async def count(self, user_id: str | None = None) -> int:
+        """See the port."""
+        if user_id is None:
+            return (await self._database.read("SELECT count(*) FROM documents"))[0][0]
+        return (await self._database.read("SELECT count(*) FROM documents WHERE user_id = ?", (user_id,)))[0][0]
 
 
-@asynccontextmanager
-async def open_sqlite_documents(path: Path) -> AsyncGenerator[Documents]:
-    """Open (or create) the documents in the file at `path`, and close them at the end.
+def _from_document(document: Document) -> Row:
+    return (
+        *(document.id, document.user_id, document.title, document.kind, document.content_hash),
+        *(to_ms(document.created_at), to_ms(document.updated_at), document.domain, document.source),
+        *(to_json(document.metadata), document.status, document.error, document.characters, document.pages),
+        *(document.passages, document.version, document.incoming, document.revision),
+    )
 
-    One process at a time may hold a file open: claims and the thread queue live in that process.
 
-    Raises:
-        ConfigurationError: the file cannot be opened, or is newer than this code.
-    """
-    async with open_database(path) as database:
-        yield SqliteDocuments(database)
+def _to_document(row: Row) -> Document:
+    """Return the document of a row of `_COLUMNS`."""
+    values: dict[str, Any] = dict(zip(_DOCUMENT, row, strict=True))
+    for name in ("created_at", "updated_at"):
+        values[name] = from_ms(values[name])
+    values["metadata"] = from_json(values["metadata"])
+    return Document(**values)

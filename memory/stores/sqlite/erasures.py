@@ -1,15 +1,15 @@
-"""Tombstones and receipts in SQLite, the scan over all tables, and the scrubbing of the file."""
+"""Keeps tombstones and receipts of erasures in SQLite, scans all tables for a user's data, and scrubs the file."""
 
 import json
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from memory.erasures import SECRET_BYTES, Erasure, Tombstone
-from memory.scope import Scope
-from memory.stores.json_text import from_json, to_json
-from memory.stores.sqlite.database import Database, Row
-from memory.times import from_ms, to_ms
+from recollect.memory.ports.erasures import SECRET_BYTES, Erasure, Tombstone
+from recollect.memory.stores.json_text import from_json, to_json
+from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.times import from_ms, to_ms
 
 HOLDERS: Mapping[str, tuple[str, str | None]] = {
     "messages": ("conversations", "thread_id"),
@@ -51,11 +51,11 @@ SELECT {_COLUMNS} FROM erasures INDEXED BY erasures_unfinished WHERE is_done = 0
 
 
 class SqliteErasures:
-    """The tables of erasures as the port wants them. DATA_DIR has one owner: nobody else erases in it."""
+    """Implements Erasures over its tables. DATA_DIR has one owner, so no other process erases in it."""
 
     is_shared = False
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def secret(self) -> bytes:
@@ -96,7 +96,7 @@ class SqliteErasures:
         """See the port."""
         return [_to_tombstone(row) for row in await self._database.read(SINCE, (to_ms(at), after, limit))]
 
-    async def raises(self) -> int:
+    async def epoch(self) -> int:
         """See the port."""
         return (await self._database.read(RAISES))[0][0]
 
@@ -114,7 +114,7 @@ class SqliteErasures:
         return [_to_erasure(row) for row in await self._database.read(UNFINISHED, (limit,))]
 
     async def delete_work(self, scope: Scope) -> int:
-        """See the port: claims and queue live in this process, and name nobody on the disk."""
+        """See the port. Deletes nothing: claims and queue are in memory, and the disk names nobody in them."""
         return 0
 
     async def count(self, holder: str, scope: Scope) -> int:

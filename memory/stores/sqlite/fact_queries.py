@@ -1,4 +1,4 @@
-"""The statements over the SQLite table of facts.
+"""Holds the statements over the SQLite table of facts.
 
 Facts of two or three homes (the user's own, a thread's, the global ones) are each read in order from an index and no
 further than the limit; together they are unordered, and the caller sorts them.
@@ -6,10 +6,10 @@ further than the limit; together they are unordered, and the caller sorts them.
 
 from typing import get_args
 
-from memory.documents import FactFilter
-from memory.fact import FactStatus
-from memory.stores.sqlite.fact_rows import FACT_COLUMNS
-from memory.times import to_ms
+from recollect.memory.ports.store import FactFilter
+from recollect.memory.stores.sqlite.fact_rows import FACT_COLUMNS
+from recollect.memory.values.fact import FactStatus
+from recollect.memory.values.times import to_ms
 
 _PLACES = ", ".join("?" * (FACT_COLUMNS.count(",") + 2))
 _OPEN = "status = 'active' AND ended IS NULL"
@@ -69,7 +69,7 @@ WHERE user_id = ? AND home = ? AND {_OPEN} AND pinned = 0 ORDER BY importance, c
 
 
 def _union(where: str, *, homes: tuple[str, ...], order: str) -> str:
-    """Facts of several homes in one list. A home or user that is NULL finds nothing and costs nothing."""
+    """Return the statement that lists facts of several homes. A home or user that is NULL finds and costs nothing."""
     parts = (f"SELECT {FACT_COLUMNS} FROM facts WHERE {home} AND {where} {order}" for home in homes)
     return " UNION ALL ".join(f"SELECT * FROM ({part})" for part in parts)
 
@@ -85,7 +85,7 @@ _OWN, _HERE, _SHARED = (
 )
 _NOT_OVER = f"{_OPEN} AND (valid_to IS NULL OR valid_to > :at)"
 
-# The superseded ones are few, so they are read whole.
+# A user's superseded facts are few, so all of them are read.
 LIVING = " UNION ALL ".join(
     (
         _union(_NOT_OVER, homes=(_OWN, _HERE, _SHARED), order=_in_order("DESC")),
@@ -96,7 +96,7 @@ PROPOSED = _union("status = 'proposed'", homes=(_OWN, _HERE), order=_in_order("D
 
 
 def page_statement(shown: FactFilter, *, follows: bool) -> str:
-    """The statement of one page; `follows`: it starts behind the fact :after."""
+    """Return the statement of one page; with `follows` it starts behind the fact :after."""
     conditions = [_HOLDS if shown.status in {None, "active"} else f"status = '{_checked(shown.status)}'"]
     if shown.scope is not None:
         conditions.append("scope = :scope")
@@ -112,7 +112,7 @@ def page_statement(shown: FactFilter, *, follows: bool) -> str:
 
 
 def page_values(user_id: str, shown: FactFilter, *, limit: int, after: str | None) -> dict[str, object]:
-    """The values of `page_statement`."""
+    """Return the values for `page_statement`."""
     return {
         "user": user_id,
         "home": shown.thread_id,
@@ -125,12 +125,12 @@ def page_values(user_id: str, shown: FactFilter, *, limit: int, after: str | Non
 
 
 def several_facts(count: int) -> str:
-    """The facts of a user with `count` ids."""
+    """Return the statement that finds a user's facts by `count` ids."""
     return f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND id IN ({', '.join('?' * count)})"
 
 
 def several_removed(count: int) -> str:
-    """Deletes the facts of a user with `count` ids."""
+    """Return the statement that deletes a user's facts by `count` ids."""
     return f"DELETE FROM facts WHERE user_id = ? AND id IN ({', '.join('?' * count)}) RETURNING 1"
 
 

@@ -1,11 +1,11 @@
-"""Rows of the SQLite table of facts as values of the domain, and back."""
+"""Converts rows of the SQLite table of facts to facts and back."""
 
 import json
 
-from memory.fact import Fact
-from memory.stores.fact_json import ended_from_json, ended_to_json, history_from_json, history_to_json
-from memory.stores.sqlite.database import Row
-from memory.times import from_ms, to_ms
+from recollect.memory.stores.fact_json import ended_from_json, ended_to_json, history_from_json, history_to_json
+from recollect.memory.stores.sqlite.database import Row
+from recollect.memory.values.fact import Fact
+from recollect.memory.values.times import from_ms, to_ms
 
 _FACT = (
     *("id", "user_id", "key", "value", "statement", "created_at", "updated_at", "confirmed_at", "valid_from"),
@@ -19,7 +19,7 @@ FACT_COLUMNS = ", ".join(_FACT)
 
 
 def from_fact(fact: Fact) -> Row:
-    """The values of FACT_COLUMNS, then `home`."""
+    """Return the values of FACT_COLUMNS, then `home`."""
     return (
         *(fact.id, fact.user_id, fact.key, fact.value, fact.statement),
         *(to_ms(fact.created_at), to_ms(fact.updated_at), to_ms(fact.confirmed_at), to_ms(fact.valid_from)),
@@ -31,7 +31,7 @@ def from_fact(fact: Fact) -> Row:
 
 
 def to_fact(row: Row) -> Fact:
-    """From FACT_COLUMNS."""
+    """Return the fact of a row of FACT_COLUMNS."""
     (fact_id, user_id, key, value, statement, created_at, updated_at, confirmed_at, valid_from, *rest) = row
     valid_to, scope, thread_id, turn_id, source, tags, importance, pinned, evidence, replaces, *state = rest
     status, proposes, ended, revision, indexed, history = state

@@ -1,23 +1,23 @@
-"""Facts in SQLite. `home` says where a fact lives: a thread's id for working memory, "" for the user's own."""
+"""Keeps facts in SQLite. `home` is the thread's id for working memory, and "" for facts of all threads."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
-from memory.documents import FactFilter
-from memory.fact import Fact
-from memory.scope import GLOBAL_USER, Scope
-from memory.stores.sqlite import fact_queries as sql
-from memory.stores.sqlite.database import Database, Row
-from memory.stores.sqlite.fact_rows import CREATED_AT, from_fact, to_fact
-from memory.times import to_ms
+from recollect.memory.ports.store import FactFilter
+from recollect.memory.stores.sqlite import fact_queries as sql
+from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
+from recollect.memory.stores.sqlite.fact_rows import CREATED_AT, from_fact, to_fact
+from recollect.memory.values.fact import Fact
+from recollect.memory.values.scope import GLOBAL_USER, Scope
+from recollect.memory.values.times import to_ms
 
 _BATCH = 500
 
 
 class SqliteFacts:
-    """The facts table as the port wants it."""
+    """Implements Facts over the table of facts."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def insert(self, fact: Fact) -> bool:
@@ -25,7 +25,7 @@ class SqliteFacts:
         return bool(await self._database.write(sql.INSERT, from_fact(fact)))
 
     async def replace(self, fact: Fact, *, revision: int) -> bool:
-        """See the port. What a tombstone's earlier revision said is gone from the disk too."""
+        """See the port. A forgotten `fact` also removes its earlier text from the disk."""
         replaced = await self._database.write(sql.REPLACE, (*from_fact(fact), fact.user_id, fact.id, revision))
         if replaced and fact.status == "forgotten":
             await self._database.cut_off_log()
@@ -53,7 +53,7 @@ class SqliteFacts:
         return _newest(await self._database.read(sql.PROPOSED, values), limit)
 
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
-        """See the port. `after` may be out of the filter by now; where it is gone altogether the page is empty."""
+        """See the port. The fact `after` need not match the filter any more; if it is deleted, the page is empty."""
         statement = sql.page_statement(shown, follows=after is not None)
         rows = await self._database.read(statement, sql.page_values(user_id, shown, limit=limit, after=after))
         rows.sort(key=_by_age)
@@ -62,7 +62,7 @@ class SqliteFacts:
     async def notes(
         self, user_id: str, *, at: datetime, tag: str | None = None, limit: int, after: str | None = None
     ) -> list[Fact]:
-        """See the port. `after` may hold no more; where it is gone altogether the page is empty."""
+        """See the port. The fact `after` need not hold any more; if it is deleted, the page is empty."""
         values = {"user": user_id, "at": to_ms(at), "tag": tag, "limit": limit, "after": after}
         return [to_fact(row) for row in await self._database.read(sql.NOTES, values)]
 
@@ -103,7 +103,7 @@ class SqliteFacts:
             after = facts[-1].id
 
     async def aged(self, *, before: datetime, limit: int) -> list[Fact]:
-        """See the port. Those not confirmed for longest come first."""
+        """See the port. The facts whose last confirmation is oldest come first."""
         return [to_fact(row) for row in await self._database.read(sql.AGED, (to_ms(before), limit))]
 
     async def count_open(self, scope: Scope) -> int:

@@ -1,18 +1,18 @@
-"""Turns of the past in SQLite: each call is one statement, so that all of its turns are stored or none."""
+"""Inserts imported turns into SQLite: each call is one statement, which stores all of its turns or none."""
 
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from memory.stores.finished_turns import FinishedTurn, finished
-from memory.stores.json_text import to_json
-from memory.stores.sqlite.database import Database, Row
-from memory.stores.sqlite.message_queries import turns_statement
-from memory.stores.sqlite.rows import message_columns, to_message, to_turn
-from memory.stores.update_json import is_indexed, update_to_json
-from memory.times import to_ms
-from memory.turn import Message, Turn
-from memory.update import Update
+from recollect.memory.stores.finished_turns import FinishedTurn, finished
+from recollect.memory.stores.json_text import to_json
+from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
+from recollect.memory.stores.sqlite.message_queries import turns_statement
+from recollect.memory.stores.sqlite.rows import message_columns, to_message, to_turn
+from recollect.memory.stores.update_json import is_indexed, update_to_json
+from recollect.memory.values.times import to_ms
+from recollect.memory.values.turn import Message, Turn
+from recollect.memory.values.update import Update
 
 _STORED = (
     *("user_id", "thread_id", "turn_id", "role", "created_at", "name", "content", "metadata", "imported_id", "absent"),
@@ -23,7 +23,7 @@ _OF_A_MESSAGE = (None, None, 0, None, 2)
 
 
 def known_statement(ids: int) -> str:
-    """Finds the messages of finished turns with these imported ids."""
+    """Return the statement that finds messages of finished turns by `ids` imported ids."""
     return f"""
 SELECT {message_columns("message")} FROM messages AS message INDEXED BY messages_imported
 WHERE message.user_id = ? AND message.imported_id IN ({_places(ids)}) AND EXISTS (
@@ -34,11 +34,11 @@ WHERE message.user_id = ? AND message.imported_id IN ({_places(ids)}) AND EXISTS
 
 
 def insert_statement(messages: int) -> str:
-    """Inserts so many messages, those of a turn in a row; returns the turn and the role of each that is new.
+    """Return the statement that inserts so many messages, turn by turn; it returns turn and role of each new one.
 
-    A turn that has its user's message keeps its place, the others come behind their threads' newest, each no lower than
-    `least` says and two above the one before it: `step` counts in twos, and what the highest so far lies above its own
-    step is the running maximum.
+    A turn whose user's message is stored keeps that position. The others follow their threads' newest: each is at least
+    at `least`, and at least two above the one before it. `step` counts 2, 4, …; a running maximum of each position's
+    distance from its step, added to the step, gives the position.
     """
     row = f"({_places(len(_STORED) + 2)})"
     return f"""
@@ -72,7 +72,7 @@ RETURNING turn_id, role
 
 
 def settle_statement(turns: int) -> str:
-    """Records an update for those of these turns that have another one."""
+    """Return the statement that records one update for `turns` turns that still have the expected one."""
     return f"""
 UPDATE messages SET update_json = ?, status = ?, indexed = ?
 WHERE user_id = ? AND turn_id IN ({_places(turns)}) AND role = 'assistant' AND update_json = ? RETURNING 1
@@ -80,7 +80,7 @@ WHERE user_id = ? AND turn_id IN ({_places(turns)}) AND role = 'assistant' AND u
 
 
 def settle_each_statement(turns: int) -> str:
-    """Records an update of its own for each of these turns that has the one given beside it."""
+    """Return the statement that records an update for each of `turns` turns that still has its expected one."""
     return f"""
 WITH given (turn_id, update_json, status, indexed, owed) AS MATERIALIZED (
     VALUES {", ".join(["(?, ?, ?, ?, ?)"] * turns)}
@@ -94,9 +94,9 @@ RETURNING 1
 
 
 class SqliteImports:
-    """The messages table as the port wants it."""
+    """Implements Imports over the table of messages."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def known(self, user_id: str, imported_ids: Sequence[str]) -> dict[str, Message]:

@@ -1,10 +1,10 @@
-"""Keys in SQLite."""
+"""Keeps keys in SQLite."""
 
 from datetime import datetime
 
-from memory.keys import Key
-from memory.stores.sqlite.database import Database, Row
-from memory.times import from_ms, to_ms
+from recollect.memory.ports.keys import Key
+from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
+from recollect.memory.values.times import from_ms, to_ms
 
 _COLUMNS = "id, digest, role, user_id, name, created_at"
 
@@ -19,9 +19,9 @@ _BEFORE_ALL = -(2**63)
 
 
 class SqliteKeys:
-    """The keys table as the port wants it."""
+    """Implements Keys over the table of keys."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def insert(self, key: Key) -> bool:

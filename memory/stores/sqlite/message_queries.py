@@ -1,6 +1,6 @@
-"""The statements over the SQLite table of messages. A reply's position is even, which the indexes make use of."""
+"""Holds the statements over the SQLite table of messages. A reply's position is even; the indexes use that."""
 
-from memory.stores.sqlite.rows import exchange_columns, message_columns, turn_columns
+from recollect.memory.stores.sqlite.rows import exchange_columns, message_columns, turn_columns
 
 _WITH_MESSAGE = """
 CROSS JOIN messages AS message
@@ -68,7 +68,7 @@ SELECT
     (SELECT count(*) FROM messages INDEXED BY messages_by_position WHERE user_id = :user)
     - (SELECT count(*) FROM messages INDEXED BY messages_absent WHERE user_id = :user AND absent = 1)
 """
-# The threads' ids by leaps from one to the next, then each one's latest time, then the counts of those on the page.
+# Seeks from one thread's id to the next, then reads each thread's latest time, then counts those on the page.
 OVERVIEWS = """
 WITH RECURSIVE
 threads(thread_id) AS (
@@ -111,7 +111,7 @@ SELECT {turn_columns()} FROM messages AS reply INDEXED BY messages_by_turn {_WIT
 WHERE reply.user_id = :user AND reply.turn_id > :after AND reply.role = 'assistant'
 ORDER BY reply.turn_id LIMIT :limit
 """
-# In two parts, the rest of a thread and the threads behind it: each is read in order from the index.
+# Two parts, the rest of one thread and the threads behind it, each of which the index gives in order.
 EVERY = f"""
 SELECT {exchange_columns()}, reply.result, reply.update_json
 FROM messages AS message INDEXED BY messages_by_position
@@ -153,7 +153,7 @@ DELETE_THREAD = "DELETE FROM messages WHERE user_id = ? AND thread_id = ? RETURN
 
 
 def turns_statement(count: int) -> str:
-    """Those of `count` turns of a user that are stored, unfinished ones too."""
+    """Return the statement that finds a user's stored turns, also unfinished, by `count` ids."""
     return f"""
 SELECT {exchange_columns()}, reply.result, reply.update_json FROM messages AS message INDEXED BY messages_by_turn
 LEFT JOIN messages AS reply INDEXED BY messages_by_turn
@@ -163,5 +163,5 @@ WHERE message.user_id = ? AND message.turn_id IN ({", ".join("?" * count)}) AND 
 
 
 def several_removed(count: int) -> str:
-    """Deletes both messages of `count` turns of a user."""
+    """Return the statement that deletes both messages of `count` turns of a user."""
     return f"DELETE FROM messages WHERE user_id = ? AND turn_id IN ({', '.join('?' * count)}) RETURNING 1 - absent"

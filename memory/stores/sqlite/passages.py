@@ -1,10 +1,10 @@
-"""Passages of documents in SQLite. Every statement looks at the document's header itself: no write can outlive it."""
+"""Keeps passages in SQLite. A statement checks the document's header as it writes: no passage outlives it."""
 
 from collections.abc import AsyncIterator, Sequence
 
-from memory.library import Passage
-from memory.stores.sqlite.database import Database, Row
-from memory.times import from_ms, to_ms
+from recollect.memory.ports.documents import Passage
+from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
+from recollect.memory.values.times import from_ms, to_ms
 
 _BATCH = 500
 _PASSAGE = ("id", "user_id", "document_id", "version", "place", "text", "created_at", "page", "indexed")
@@ -53,7 +53,7 @@ COUNT_INDEXED = "SELECT count(*) FROM passages INDEXED BY passages_indexed WHERE
 
 
 def add_statement(passages: int) -> str:
-    """Inserts so many passages whose document awaits their version."""
+    """Return the statement that inserts so many passages if their document's header has their version incoming."""
     return f"""
 WITH given ({", ".join(_PASSAGE)}) AS (VALUES {", ".join([f"({_PLACES})"] * passages)})
 INSERT INTO passages ({", ".join(_PASSAGE)})
@@ -64,9 +64,9 @@ WHERE true ON CONFLICT (user_id, document_id, version, place) DO UPDATE SET inde
 
 
 class SqlitePassages:
-    """The table of passages as the port wants it."""
+    """Implements Passages over the table of passages."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def add(self, passages: Sequence[Passage]) -> bool:
@@ -129,7 +129,7 @@ class SqlitePassages:
 
 
 def _these(sql: str, passages: Sequence[Passage]) -> tuple[str, tuple[object, ...]]:
-    """The statement about these passages of one document and version, and its values."""
+    """Return the statement about these passages of one document and version, and its values."""
     first = passages[0]
     places = ", ".join("?" * len(passages))
     where = f"user_id = ? AND document_id = ? AND version = ? AND place IN ({places})"
@@ -144,7 +144,7 @@ def _from_passage(passage: Passage) -> Row:
 
 
 def _to_passage(row: Row) -> Passage:
-    """From `_COLUMNS`."""
+    """Return the passage of a row of `_COLUMNS`."""
     passage_id, user_id, document_id, version, place, text, created_at, page, indexed = row
     return Passage(
         id=passage_id,

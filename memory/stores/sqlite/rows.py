@@ -1,10 +1,10 @@
-"""Rows of the SQLite table of messages as values of the domain, and back."""
+"""Converts rows of the SQLite table of messages to messages and turns."""
 
-from memory.stores.json_text import from_json
-from memory.stores.sqlite.database import Row
-from memory.stores.update_json import update_from_json
-from memory.times import from_ms
-from memory.turn import Exchange, Message, Turn
+from recollect.memory.stores.json_text import from_json
+from recollect.memory.stores.sqlite.database import Row
+from recollect.memory.stores.update_json import update_from_json
+from recollect.memory.values.times import from_ms
+from recollect.memory.values.turn import Exchange, Message, Turn
 
 _MESSAGE = (
     *("user_id", "thread_id", "turn_id", "role", "position", "created_at", "name", "content", "metadata"),
@@ -14,22 +14,22 @@ _WIDTH = len(_MESSAGE)
 
 
 def message_columns(table: str = "messages") -> str:
-    """The columns that `to_message` reads, of a table or its alias."""
+    """Return the columns that `to_message` reads, of a table or its alias."""
     return ", ".join(f"{table}.{column}" for column in _MESSAGE)
 
 
 def exchange_columns() -> str:
-    """The columns that `to_exchange` reads, of the aliases `message` and `reply`."""
+    """Return the columns that `to_exchange` reads, of the aliases `message` and `reply`."""
     return f"{message_columns('message')}, {message_columns('reply')}"
 
 
 def turn_columns() -> str:
-    """The columns that `to_turn` reads, of the aliases `message` and `reply`."""
+    """Return the columns that `to_turn` reads, of the aliases `message` and `reply`."""
     return f"{exchange_columns()}, reply.result, reply.update_json"
 
 
 def to_message(row: Row) -> Message:
-    """From `message_columns`; further columns are ignored."""
+    """Return the message of a row of `message_columns`; ignore further columns."""
     user_id, thread_id, turn_id, role, position, created_at, name, content, metadata, imported_id, absent, *_ = row
     return Message(
         user_id=user_id,
@@ -47,12 +47,12 @@ def to_message(row: Row) -> Message:
 
 
 def to_exchange(row: Row) -> Exchange:
-    """From `exchange_columns`; further columns are ignored."""
+    """Return the exchange of a row of `exchange_columns`; ignore further columns."""
     return Exchange(to_message(row), to_message(row[_WIDTH:]))
 
 
 def to_turn(row: Row) -> Turn:
-    """From `turn_columns`; the reply's are NULL in an unfinished turn."""
+    """Return the turn of a row of `turn_columns`; the reply's are NULL in an unfinished turn."""
     result, update = row[-2:]
     if update is None:
         return Turn(to_message(row))

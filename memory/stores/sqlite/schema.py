@@ -1,16 +1,16 @@
-"""The tables of the SQLite file, and the check that the file and the code fit together.
+"""Defines the tables of the SQLite file, migrates older files, and refuses files newer than the code.
 
 Times are epoch milliseconds in UTC. `messages.seq` grows with each insert, so that the replies' seq is the order of
-their commits. Every index answers one question from its prefix, so that no question grows with other users' data.
+their commits. Every index answers one query from its prefix, so that no query grows with other users' data.
 A partial index repeats the columns of its condition where rows are counted: SQLite then reads the index alone.
 
-A file is brought up by the scripts that it has not seen yet, a new one by all of them, each of them one transaction.
+A file runs the scripts that it has not run yet, a new one all of them, each in one transaction.
 """
 
 import sqlite3
 from pathlib import Path
 
-from memory.errors import ConfigurationError
+from recollect.memory.values.errors import ConfigurationError
 
 OLDEST_SQLITE = (3, 37, 0)
 """The first with STRICT tables (2021); RETURNING came in 3.35."""
@@ -72,7 +72,7 @@ PRAGMA user_version = 1;
 COMMIT;
 """
 
-# Before, only a turn could end a fact, and `valid_to` said so. No fact was in the index.
+# Before, only a turn could end a fact, by `valid_to`, and no fact was in the index.
 _SECOND = """
 BEGIN IMMEDIATE;
 DROP INDEX messages_indexed;
@@ -130,7 +130,7 @@ PRAGMA user_version = 2;
 COMMIT;
 """
 
-# Before, each turn had two messages that were said, and nothing was imported. `said` counts those of a reply's turn.
+# Before, no turn was imported, and each had two messages. `said` counts the messages of a reply's turn.
 _THIRD = """
 BEGIN IMMEDIATE;
 ALTER TABLE messages ADD COLUMN imported_id TEXT;
@@ -204,7 +204,7 @@ PRAGMA user_version = 4;
 COMMIT;
 """
 
-# Neither tombstones nor receipts hold an id; an erasure does until all is gone.
+# Neither tombstones nor receipts hold an id; an erasure holds it until all data is gone.
 _FIFTH = """
 BEGIN IMMEDIATE;
 CREATE TABLE erasure_secret (number INTEGER PRIMARY KEY CHECK (number = 1), secret BLOB NOT NULL) STRICT;
@@ -246,13 +246,21 @@ PRAGMA user_version = 6;
 COMMIT;
 """
 
-SCRIPTS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
+# Imported turns are learned from in the order of their times.
+_SEVENTH = """
+BEGIN IMMEDIATE;
+CREATE INDEX messages_pending_by_time ON messages (user_id, status, created_at) WHERE status = 'pending';
+PRAGMA user_version = 7;
+COMMIT;
+"""
+
+SCRIPTS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH)
 """Each brings a file up by one version. Files were made by them, so they never change."""
 VERSION = len(SCRIPTS)
 
 
 def prepare(connection: sqlite3.Connection, path: Path) -> int:
-    """Bring the file's tables up to this version and count the opening; return how many there were.
+    """Migrate the file's tables to this version and count this opening; return the number of openings.
 
     Raises:
         ConfigurationError: the file is newer than this code, or not ours.

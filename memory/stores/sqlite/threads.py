@@ -1,11 +1,11 @@
-"""Thread records in SQLite."""
+"""Keeps thread records in SQLite."""
 
 from collections.abc import AsyncIterator, Sequence
 
-from memory.scope import Scope
-from memory.stores.sqlite.database import Database, Row
-from memory.thread_record import ThreadRecord
-from memory.times import from_ms, to_ms
+from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.thread_record import ThreadRecord
+from recollect.memory.values.times import from_ms, to_ms
 
 _BATCH = 500
 _RECORD = (
@@ -38,9 +38,9 @@ COUNT_INDEXED = f"SELECT count(*) FROM threads INDEXED BY threads_indexed WHERE 
 
 
 class SqliteThreads:
-    """The threads table as the port wants it."""
+    """Implements Threads over the table of threads."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def record(self, scope: Scope) -> ThreadRecord | None:

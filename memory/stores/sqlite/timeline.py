@@ -1,14 +1,14 @@
-"""Messages by time and by place in SQLite: each call is one statement along an index."""
+"""Finds messages by time and by position in SQLite: each call is one statement along an index."""
 
 import json
 from collections.abc import Sequence
 
-from memory.dates import Period
-from memory.scope import Scope
-from memory.stores.period_bounds import bounds_ms
-from memory.stores.sqlite.database import Database
-from memory.stores.sqlite.rows import message_columns, to_message
-from memory.turn import Message
+from recollect.memory.stores.period_bounds import bounds_ms
+from recollect.memory.stores.sqlite.database import SqliteDatabase
+from recollect.memory.stores.sqlite.rows import message_columns, to_message
+from recollect.memory.temporal.dates import Period
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.turn import Message
 
 _SEARCHABLE = """
 messages.absent = 0 AND EXISTS (
@@ -17,7 +17,7 @@ messages.absent = 0 AND EXISTS (
     AND reply.position = messages.position + messages.position % 2 AND reply.indexed = 1
 )
 """
-# By leaps from one name to the next.
+# Seeks from one name to the next.
 NAMES = """
 WITH RECURSIVE found(name) AS (
     SELECT ''
@@ -47,7 +47,7 @@ SELECT {message_columns()} FROM messages INDEXED BY messages_of_user_by_time
 WHERE user_id = :user AND {_SEARCHABLE}
 ORDER BY created_at DESC, thread_id DESC, position DESC LIMIT :limit
 """
-# Its own turn's message, which precedes a reply though the turn is just being indexed, and the last indexed turns.
+# A reply's own message, which counts even while the turn is being indexed, and the last indexed turns before.
 PRECEDING = """
 WITH asked(number, user_id, thread_id, position) AS MATERIALIZED (
     SELECT key, json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')
@@ -83,9 +83,9 @@ ORDER BY position LIMIT :limit
 
 
 class SqliteTimeline:
-    """The messages table as the port wants it."""
+    """Implements Timeline over the table of messages."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def names(self, user_id: str, *, limit: int) -> list[str]:
@@ -93,7 +93,7 @@ class SqliteTimeline:
         return [name for (name,) in await self._database.read(NAMES, {"user": user_id, "limit": limit})]
 
     async def during(self, scope: Scope, period: Period, *, limit: int) -> list[Message]:
-        """See the port. Of the same time: by thread, then by place."""
+        """See the port. Messages of the same time are in order of their threads, then of their positions."""
         begin, end = bounds_ms(period)
         sql = DURING_OF_USER if scope.thread_id is None else DURING_OF_THREAD
         return await self._found(sql, scope, begin=begin, end=end, limit=limit)
@@ -103,7 +103,7 @@ class SqliteTimeline:
         return await self._found(LATEST_OF_USER if scope.thread_id is None else LATEST_OF_THREAD, scope, limit=limit)
 
     async def preceding(self, messages: Sequence[Message], *, count: int) -> dict[str, list[str]]:
-        """See the port. A reply is preceded by its own turn's message, whether or not the turn is indexed yet."""
+        """See the port. A reply's own message precedes it even where the turn is not indexed yet."""
         if count < 1:
             return {}
         asked = json.dumps([(message.user_id, message.thread_id, message.position) for message in messages])

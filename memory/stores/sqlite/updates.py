@@ -1,7 +1,7 @@
-"""Pending updates in SQLite. Claims live in this process alone: DATA_DIR has one owner, so none outlives its process.
+"""Keeps pending updates in SQLite, and claims in memory: DATA_DIR has one owner, so no claim outlives its process.
 
-Generations still rise over the process's end, because `record` compares them with stored ones: each opening of the file
-counts up the higher 32 bits, each claim the lower ones.
+Generations must rise across restarts, because `record` compares them with stored ones: the opening's number is their
+higher 32 bits, and each claim counts up the lower ones.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -9,18 +9,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count
 
-from memory.documents import Backlog, Claim
-from memory.stores.sqlite.database import Database
-from memory.stores.sqlite.rows import to_turn, turn_columns
-from memory.stores.update_json import is_indexed, update_to_json
-from memory.times import from_ms
-from memory.turn import Turn
-from memory.update import Update
+from recollect.memory.ports.store import Backlog, Claim
+from recollect.memory.stores.sqlite.database import SqliteDatabase
+from recollect.memory.stores.sqlite.rows import to_turn, turn_columns
+from recollect.memory.stores.update_json import is_indexed, update_to_json
+from recollect.memory.values.times import from_ms
+from recollect.memory.values.turn import Turn
+from recollect.memory.values.update import Update
 
 _BATCH_TURNS = 250
 
 PENDING_USERS = """
-SELECT user_id FROM messages WHERE status = 'pending' GROUP BY user_id ORDER BY min(seq) LIMIT ?
+SELECT user_id FROM messages INDEXED BY messages_pending
+WHERE status = 'pending' GROUP BY user_id ORDER BY min(seq) LIMIT ?
 """
 PENDING = f"""
 SELECT {turn_columns()}
@@ -28,6 +29,9 @@ FROM messages AS reply INDEXED BY messages_pending CROSS JOIN messages AS messag
 ON message.user_id = reply.user_id AND message.turn_id = reply.turn_id AND message.role = 'user'
 WHERE reply.user_id = ? AND reply.status = 'pending' ORDER BY reply.seq LIMIT ?
 """
+PENDING_BY_TIME = PENDING.replace("INDEXED BY messages_pending", "INDEXED BY messages_pending_by_time").replace(
+    "ORDER BY reply.seq", "ORDER BY reply.created_at, reply.seq"
+)
 FAILED = f"""
 SELECT {turn_columns()}, reply.user_id, reply.seq
 FROM messages AS reply INDEXED BY messages_failed CROSS JOIN messages AS message
@@ -67,9 +71,9 @@ class _Held:
 
 
 class SqliteUpdates:
-    """The updates that travel in the replies' rows."""
+    """Implements Updates: an update is part of its reply's row."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
         self._held: dict[str, _Held] = {}
         self._generations = count(database.opening << 32)
@@ -78,9 +82,10 @@ class SqliteUpdates:
         """See the port."""
         return [user_id for (user_id,) in await self._database.read(PENDING_USERS, (limit,))]
 
-    async def pending(self, user_id: str, *, limit: int) -> list[Turn]:
+    async def pending(self, user_id: str, *, limit: int, by_time: bool = False) -> list[Turn]:
         """See the port."""
-        return [to_turn(row) for row in await self._database.read(PENDING, (user_id, limit))]
+        statement = PENDING_BY_TIME if by_time else PENDING
+        return [to_turn(row) for row in await self._database.read(statement, (user_id, limit))]
 
     async def record(self, turn: Turn, update: Update, *, generation: int) -> bool:
         """See the port."""
@@ -111,6 +116,7 @@ class SqliteUpdates:
         held = self._held.get(user_id)
         if held and held.claim.owner != owner and held.expires_at > now:
             return None
+        # No await since the look at `_held`: calls of one event loop cannot both take the user.
         claim = Claim(user_id, owner, next(self._generations))
         self._held[user_id] = _Held(claim, now + lease)
         return claim

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from memory.stores.edge_index import open_edge_index
+from recollect.memory.stores.edge.index import open_edge_index
 from tests.contracts.index.points import DIMENSION, MODEL, point
 
 

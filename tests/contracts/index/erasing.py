@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from memory.errors import IndexUnavailable
-from memory.scope import Scope
-from memory.vector_index import Query, VectorIndex
+from recollect.memory.ports.vector_index import Query, VectorIndex
+from recollect.memory.values.errors import IndexUnavailable
+from recollect.memory.values.scope import Scope
 from tests.contracts.index.points import point, vector
 from tests.contracts.index.rebuilding import RebuildContract
 

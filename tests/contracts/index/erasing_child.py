@@ -4,7 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from memory.scope import Scope
+from recollect.memory.values.scope import Scope
 from tests.contracts.index.test_edge import opened
 
 

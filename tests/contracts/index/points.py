@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 
 import numpy as np
 
-from memory.turn import derived_id
-from memory.vector_index import Entry, Point, Vector
+from recollect.memory.ports.vector_index import Entry, Point, Vector
+from recollect.memory.values.turn import derived_id
 
 MODEL, DIMENSION = "test/model-é", 8
 WHEN = datetime(2026, 3, 4, 5, 6, 7, 891_000, tzinfo=UTC)

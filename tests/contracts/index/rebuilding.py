@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from memory.errors import Rebuilding
-from memory.scope import Scope
-from memory.vector_index import Point, Query, VectorIndex, collection_name
+from recollect.memory.ports.vector_index import Point, Query, VectorIndex, collection_name
+from recollect.memory.values.errors import Rebuilding
+from recollect.memory.values.scope import Scope
 from tests.contracts.index.points import DIMENSION, MODEL, ids_of, point, vector
 
 ADA = Scope("ada")

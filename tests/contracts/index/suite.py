@@ -8,9 +8,9 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from memory.errors import IndexUnavailable
-from memory.scope import Scope
-from memory.vector_index import Kind, Point, Query, SparseVector, VectorIndex, collection_name
+from recollect.memory.ports.vector_index import Kind, Point, Query, SparseVector, VectorIndex, collection_name
+from recollect.memory.values.errors import IndexUnavailable, PointTaken, is_outage
+from recollect.memory.values.scope import Scope
 from tests.contracts.index.channels import ChannelContract
 from tests.contracts.index.erasing import ErasingContract
 from tests.contracts.index.points import (
@@ -42,8 +42,11 @@ class IndexContract(ChannelContract, ErasingContract):
         full = entry(name="Ada L.", message_id=str(uuid4()), role="assistant", position=7)
         bare = entry(thread_id=None, kind="document", role=None, id=str(uuid4()))
         bare = replace(bare, turn_id=None)
+        fact = entry(kind="fact", fact_id="named-by-a-caller", id=str(uuid4()))
         sparse = SparseVector([3, 70_000], [0.5, 1.5])
         await index.upsert([Point(full, vector(1), context=vector(2), bm25=sparse), Point(bare, vector(3))])
+        await index.upsert([Point(fact, vector(4))])
+        assert await index.entries([fact.id]) == [fact]
         found = await index.search(Query(ADA, vector(1), limit=9, kinds=("episode", "document")))
         assert [match.entry for match in found] == [full, bare]
 
@@ -102,6 +105,27 @@ class IndexContract(ChannelContract, ErasingContract):
         assert found.entry == new.entry
         assert found.similarity == pytest.approx(1, abs=1e-6)
         assert await index.search(Query(Scope("ada", "t1"), vector(1), limit=9)) == []
+
+    async def test_a_point_is_never_written_over_another_users(self, index: VectorIndex) -> None:
+        theirs = point(1, "bob", id=str(uuid4()))
+        await index.upsert([theirs])
+        planted = replace(point(2), entry=replace(point(2).entry, id=theirs.entry.id, content="planted"))
+        with pytest.raises(PointTaken) as raised:
+            await index.upsert([planted])
+        assert not is_outage(raised.value)
+        (found,) = await index.search(Query(Scope("bob"), vector(1), limit=9))
+        assert found.entry == theirs.entry
+        assert found.similarity == pytest.approx(1, abs=1e-6)
+        assert await index.count(user_id="ada") == 0
+        both = [planted, replace(theirs, entry=replace(theirs.entry, content="his own, written anew"))]
+        with pytest.raises(PointTaken):
+            await index.upsert(both)
+        assert await index.users() == ["bob"]
+        await index.upsert([both[1], point(3)])
+        assert [entry.content for entry in await index.entries([theirs.entry.id])] == ["his own, written anew"]
+        await index.remove(user_id="bob", ids=[theirs.entry.id])
+        await index.upsert([planted])
+        assert await index.users() == ["ada"]
 
     async def test_an_empty_upsert_does_nothing(self, index: VectorIndex) -> None:
         await index.upsert([])

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 import qdrant_edge as edge
 
-from memory.dates import Period
-from memory.errors import IndexUnavailable
-from memory.scope import Scope
-from memory.stores.edge_index import open_edge_index
-from memory.stores.edge_shard import OWNER, open_shard
-from memory.stores.points import CREATED, THREAD, TURN, USER
-from memory.vector_index import Point, Query, VectorIndex, collection_name
+from recollect.memory.ports.vector_index import Point, Query, VectorIndex, collection_name
+from recollect.memory.stores.edge.index import open_edge_index
+from recollect.memory.stores.edge.shard import OWNER, open_shard
+from recollect.memory.stores.points import CREATED, THREAD, TURN, USER
+from recollect.memory.temporal.dates import Period
+from recollect.memory.values.errors import IndexUnavailable
+from recollect.memory.values.scope import Scope
 from tests.contracts.index.erasing import GivenUpContract
 from tests.contracts.index.points import DIMENSION, MODEL, WHEN, point, vector
 from tests.contracts.index.suite import IndexContract
@@ -120,7 +120,7 @@ async def test_a_damaged_collection_is_moved_aside_or_read(
     (file,) = (tmp_path / NAME).glob(pattern)
     whole = file.read_bytes()
     file.write_bytes(harm + whole[len(harm) :] if harm else b"")
-    with caplog.at_level(logging.WARNING, "memory.stores.edge_shard"):
+    with caplog.at_level(logging.WARNING, "recollect.memory.stores.edge.shard"):
         async with opened(tmp_path) as index:
             found = await index.search(Query(Scope("ada"), vector(1), limit=20))
             aside = set_aside(tmp_path)

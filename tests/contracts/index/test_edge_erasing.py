@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memory.scope import Scope
-from memory.stores.edge_index import open_edge_index
-from memory.vector_index import VectorIndex
+from recollect.memory.ports.vector_index import VectorIndex
+from recollect.memory.stores.edge.index import open_edge_index
+from recollect.memory.values.scope import Scope
 from tests.contracts.index.points import point
 from tests.contracts.index.test_edge import opened
 

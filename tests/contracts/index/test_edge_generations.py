@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.errors import IndexUnavailable
-from memory.stores.edge_collection import EdgeCollection
+from recollect.memory.stores.edge.collection import EdgeCollection
+from recollect.memory.values.errors import IndexUnavailable
 from tests.contracts.index.points import point
 from tests.contracts.index.test_edge import NAME, filled, opened
 

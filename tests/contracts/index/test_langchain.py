@@ -4,8 +4,8 @@ from langchain_core.embeddings import Embeddings
 from langchain_qdrant import QdrantVectorStore
 from qdrant_client import AsyncQdrantClient, QdrantClient
 
-from memory.stores.qdrant_index import open_qdrant_index
-from memory.vector_index import Point, collection_name
+from recollect.memory.ports.vector_index import Point, collection_name
+from recollect.memory.stores.qdrant.index import open_qdrant_index
 from tests.contracts.index.points import DIMENSION, MODEL, entry, vector
 
 NAME = collection_name("shared", model=MODEL, dimension=DIMENSION)

@@ -1,5 +1,5 @@
-from memory.stores.points import checked_words, read_entry
-from memory.vector_index import SparseVector
+from recollect.memory.ports.vector_index import SparseVector
+from recollect.memory.stores.points import checked_words, read_entry
 from tests.contracts.index.points import entry
 
 

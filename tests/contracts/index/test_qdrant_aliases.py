@@ -3,7 +3,7 @@
 import pytest
 from qdrant_client import AsyncQdrantClient, models
 
-from memory.errors import IndexUnavailable
+from recollect.memory.values.errors import IndexUnavailable
 from tests.contracts.index.points import point
 from tests.contracts.index.test_qdrant_outages import NAME, opened
 

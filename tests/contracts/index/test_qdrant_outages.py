@@ -12,11 +12,11 @@ import grpc
 import pytest
 from qdrant_client import AsyncQdrantClient
 
-from memory.errors import ConfigurationError, IndexUnavailable, RecollectError, is_outage
-from memory.scope import Scope
-from memory.stores.qdrant_collection import QdrantServer
-from memory.stores.qdrant_index import open_qdrant_index
-from memory.vector_index import Query, VectorIndex, collection_name
+from recollect.memory.ports.vector_index import Query, VectorIndex, collection_name
+from recollect.memory.stores.qdrant.collection import QdrantServer
+from recollect.memory.stores.qdrant.index import open_qdrant_index
+from recollect.memory.values.errors import ConfigurationError, IndexUnavailable, RecollectError, is_outage
+from recollect.memory.values.scope import Scope
 from tests.contracts.index.points import DIMENSION, MODEL, point, vector
 
 NAME = collection_name("outage", model=MODEL, dimension=DIMENSION)

@@ -5,9 +5,9 @@ from uuid import uuid4
 import pytest
 from qdrant_client import AsyncQdrantClient
 
-from memory.stores.qdrant_collection import QdrantServer
-from memory.stores.qdrant_index import open_qdrant_index
-from memory.vector_index import VectorIndex
+from recollect.memory.ports.vector_index import VectorIndex
+from recollect.memory.stores.qdrant.collection import QdrantServer
+from recollect.memory.stores.qdrant.index import open_qdrant_index
 from tests.contracts.index.points import DIMENSION, MODEL
 from tests.contracts.index.suite import IndexContract
 

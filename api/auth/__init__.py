@@ -1,0 +1,1 @@
+"""Identifies callers, and decides what they may reach."""

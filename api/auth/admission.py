@@ -1,0 +1,87 @@
+"""Resolves a request's token to its caller."""
+
+import asyncio
+import hmac
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from recollect.api.auth.access_rules import AccessRules, TokenRules
+from recollect.api.auth.caller import Caller
+from recollect.api.auth.rate_limit import RateLimit
+from recollect.memory.ports.key_ring import KeyRing
+from recollect.memory.values.errors import Unauthorized
+
+INVALID = "The key or token is not valid; send a valid one as `Authorization: Bearer …`."
+
+
+class Credentials(Protocol):
+    """Resolves tokens to callers."""
+
+    async def caller(self, token: str) -> Caller:
+        """Return the token's caller.
+
+        Raises:
+            Unauthorized: nobody that may call; why is not said.
+            StoreUnavailable, IssuerUnavailable: it cannot be found out now.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCredentials:
+    """AUTH=api_key: admits callers with a key that was not revoked."""
+
+    ring: KeyRing
+
+    async def caller(self, token: str) -> Caller:
+        """See the protocol."""
+        key = await self.ring.find(token)
+        if key is None:
+            raise Unauthorized(INVALID)
+        return Caller(f"key:{key.id}", key.user_id, is_admin=key.role == "admin")
+
+
+class Admission:
+    """Decides who may call. `credentials` None: everybody, as the administrator.
+
+    `limits` counts requests by caller, `failures` refused requests by address; None: without limit.
+    """
+
+    def __init__(
+        self,
+        credentials: Credentials | None,
+        limits: RateLimit | None,
+        failures: RateLimit | None,
+        *,
+        owner_token: str,
+    ) -> None:
+        self.credentials = credentials
+        self.limits = limits
+        self.failures = failures
+        self._owner_token = owner_token.encode()
+
+    def is_owners(self, token: bytes | None) -> bool:
+        """Tell whether the token is the one in the lock file of DATA_DIR."""
+        return token is not None and hmac.compare_digest(token, self._owner_token)
+
+
+@asynccontextmanager
+async def open_admission(rules: AccessRules, ring: KeyRing, *, owner_token: str) -> AsyncGenerator[Admission]:
+    """What the rules say, opened; the rules were checked."""
+    limits, failures = (RateLimit(rules.per_minute, rules.burst) if rules.per_minute else None for _ in range(2))
+    async with AsyncExitStack() as stack:
+        credentials: Credentials | None = None
+        if rules.auth == "api_key":
+            credentials = KeyCredentials(ring)
+        elif rules.auth == "jwt":
+            credentials = await stack.enter_async_context(await asyncio.to_thread(_open_tokens, rules.tokens))
+        yield Admission(credentials, limits, failures, owner_token=owner_token)
+
+
+def _open_tokens(rules: TokenRules) -> AbstractAsyncContextManager[Credentials]:
+    """Import what checks signatures. It is read from disk, so this runs in a thread."""
+    from recollect.api.auth.tokens import open_tokens
+
+    return open_tokens(rules)

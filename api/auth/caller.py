@@ -1,0 +1,91 @@
+"""The caller of a request, and the user whose memory it may touch.
+
+`api/auth/lock.py` identifies the caller before any route runs and sets it in the request's state; routes, the OpenAI
+door and MCP get the user from it. Another user's memory answers as if it did not exist.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Query, Request
+
+from recollect.api.schemas.requests import Id
+from recollect.memory.values.errors import Forbidden, InvalidRequest, NotFound, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """An authenticated caller.
+
+    `user_id`: the one user that it may act for; None: any. `name` tells callers apart in rate limits and erasure
+    receipts: a key's id, or a hash; never a secret.
+    """
+
+    name: str
+    user_id: str | None = None
+    is_admin: bool = False
+
+    def acts_for(self, given: str | None, *, field: str = "user_id") -> str:
+        """Return the user of this call: `given`, or the bound caller's own user where it is None.
+
+        Raises:
+            NotFound: it is another user's.
+            InvalidRequest: nobody is named; `field` is what names them.
+        """
+        if given is None and self.user_id is None:
+            raise InvalidRequest(f"The request is not valid: see {field}.", problems=[Problem(field, "is missing")])
+        if given is not None and self.user_id not in (None, given):
+            raise NotFound
+        return self.user_id or given or ""
+
+    def check_admin(self) -> None:
+        """Raise Forbidden unless the caller is an administrator.
+
+        Raises:
+            Forbidden: it is none.
+        """
+        if not self.is_admin:
+            raise Forbidden
+
+
+def caller_of(state: Any) -> Caller:
+    """Return the caller that the lock set in a request's state."""
+    caller: Caller = state.caller
+    return caller
+
+
+async def _caller(request: Request) -> Caller:
+    return caller_of(request.state)
+
+
+WhoCalls = Annotated[Caller, Depends(_caller)]
+
+
+async def _user_in_query(
+    caller: WhoCalls,
+    user_id: Annotated[Id | None, Query(description="Whose it is; a key of one user's own may leave it out.")] = None,
+) -> str:
+    return caller.acts_for(user_id)
+
+
+async def user_in_path(caller: WhoCalls, user_id: Annotated[Id, Path()]) -> str:
+    """Return the user in the path, as a dependency."""
+    return caller.acts_for(user_id)
+
+
+async def _admin(caller: WhoCalls) -> None:
+    caller.check_admin()
+
+
+async def _admin_to_write(request: Request, caller: WhoCalls) -> None:
+    if request.method != "GET":
+        caller.check_admin()
+
+
+UserId = Annotated[str, Depends(_user_in_query)]
+"""The user of the path's thread or turn: `?user_id=`."""
+PathUser = Annotated[str, Depends(user_in_path)]
+"""The user in the path."""
+ADMIN_ONLY = Depends(_admin)
+ADMIN_WRITES = Depends(_admin_to_write)
+"""The dependency of routes that everybody may read and administrators may write."""

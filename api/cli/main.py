@@ -1,0 +1,252 @@
+"""The command line. Commands that need more than a call or two have a file of their own beside this one.
+
+It alone reads the settings: commands that stand elsewhere ask for them through their context (`command_context.py`).
+"""
+
+import ipaddress
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from recollect.api.cli import keys
+from recollect.api.cli.command_context import CARRY, KEEP, TALK, AsJson, CommandContext, DataDir, Form, Url, User, told
+from recollect.api.cli.terminal import terminal
+from recollect.api.cli.terminal.plain_text import safe
+from recollect.api.telemetry.log import configure_logging
+from recollect.api.version import VERSION
+from recollect.memory.values.errors import ConfigurationError, RecollectError
+from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.scope import check_id
+from recollect.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Recollect: an agent service that remembers.")
+errors = Console(stderr=True, soft_wrap=True)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Recollect: an agent service that remembers."""
+    context.obj = _told
+    if version:
+        Console().print(VERSION)
+        raise typer.Exit
+
+
+@app.command(rich_help_panel=TALK)
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on (HOST).")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on (PORT).")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Serve the agent over HTTP until stopped."""
+    settings = load_settings(host=host, port=port, data_dir=data_dir)
+    check_address(settings)
+    configure_logging(settings.log_level, as_json=settings.log_format == "json", secrets=settings.secrets())
+    from recollect.api.app import create_app
+    from recollect.api.middleware.connections import ConnectionLimits
+    from recollect.api.server import Address, run
+
+    run(
+        lambda url: create_app(settings, url=url),
+        Address(settings.host, settings.port),
+        shutdown_seconds=settings.shutdown_seconds,
+        limits=ConnectionLimits(most=settings.max_connections),
+    )
+
+
+app.add_typer(terminal.app)
+app.add_typer(keys.app, name="keys", rich_help_panel=KEEP)
+
+
+@app.command(rich_help_panel=KEEP)
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Compare documents and index, and say what to do; exit code 1 where something is wrong."""
+    config = _quiet_config(data_dir)
+    from recollect.api.cli.doctor import doctor as examine
+
+    raise typer.Exit(examine(config, as_json=as_json))
+
+
+@app.command(rich_help_panel=KEEP)
+def reindex(
+    user: Annotated[str | None, typer.Option(help="One user's points alone, where they are.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Rebuild the index from the documents, while the service runs or without it."""
+    config = _quiet_config(data_dir)
+    from recollect.api.cli.reindex import reindex as rebuild
+
+    rebuild(config, user_id=user, dry_run=dry_run)
+
+
+@app.command(rich_help_panel=KEEP)
+def learn(
+    failed: Annotated[bool, typer.Option("--failed", help="Try the updates again that have failed.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what a model would be asked about a turn; ask nobody.")
+    ] = False,
+    user: Annotated[str | None, typer.Option(help="Whose turn it is, with --dry-run.")] = None,
+    turn: Annotated[str | None, typer.Option(help="Which turn, with --dry-run.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Learn again from turns whose update has failed, or show the prompt of one turn (--dry-run --user U --turn T)."""
+    if failed == dry_run:
+        raise typer.BadParameter("say --failed, or --dry-run with --user and --turn.")
+    if dry_run != (user is not None and turn is not None) or (failed and (user or turn)):
+        raise typer.BadParameter("--dry-run needs --user and --turn, and --failed neither.")
+    config = _quiet_config(data_dir)
+    from recollect.api.cli.learn import learn_failed, show_prompt
+
+    if user is None or turn is None:
+        raise typer.Exit(learn_failed(config))
+    check_id("--user", user)
+    check_id("--turn", turn)
+    show_prompt(config, user_id=user, turn_id=turn)
+
+
+@app.command(name="import", rich_help_panel=CARRY)
+def import_(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A file of JSON Lines, a folder of session_*.json or of Markdown entries, mongodb://…/database, or a "
+            "Qdrant server's URL."
+        ),
+    ],
+    user: Annotated[str | None, typer.Option(help="Whose it is where the source does not say.")] = None,
+    learn: Annotated[bool, typer.Option("--learn", help="Learn from the turns too.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Import conversations, through the service or without it; exit code 1 where lines failed."""
+    config = _quiet_config(data_dir)
+    from recollect.api.cli.imports import import_source
+
+    raise typer.Exit(import_source(config, source, user_id=user, learn=learn))
+
+
+@app.command(rich_help_panel=TALK)
+def mcp(context: typer.Context, user: User, url: Url = None, data_dir: DataDir = None) -> None:
+    """Serve a user's memory to an MCP client, over standard input and output."""
+    check_id("--user", user)
+    from recollect.api.cli.mcp import serve_mcp
+
+    serve_mcp(told(context, data_dir), user_id=user, url=url)
+
+
+@app.command(rich_help_panel=CARRY)
+def erase(
+    context: typer.Context,
+    user: User,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Remove every trace of a user, and show the receipt."""
+    check_id("--user", user)
+    from recollect.api.cli.erase import erase as erase_user
+
+    erase_user(told(context, data_dir), url, user_id=user, is_sure=yes, as_json=as_json)
+
+
+@app.command(rich_help_panel=CARRY)
+def export(
+    context: typer.Context,
+    user: User,
+    form: Annotated[Form, typer.Option("--format", help="JSON Lines, or a zip of Markdown files.")] = "jsonl",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file; left out: the standard output.")
+    ] = None,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Export all that is kept of a user, for `recollect import` here or elsewhere."""
+    check_id("--user", user)
+    from recollect.api.cli.export import export_user
+
+    export_user(told(context, data_dir), user, form=form, output=output, url=url)
+
+
+@app.command(rich_help_panel=CARRY)
+def sync(  # noqa: PLR0913  # the options of a command
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Where the files are; <user>/ is made in it.")],
+    user: User,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on, both ways, until interrupted.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also where all facts are gone on one side.")] = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Keep a folder of Markdown files and a user's memory the same; exit code 1 where something has to be decided."""
+    check_id("--user", user)
+    from recollect.api.cli.sync.command import sync_folder
+
+    chosen = told(context, data_dir)
+    raise typer.Exit(sync_folder(chosen, folder, user, watch=watch, force=force, url=url))
+
+
+def _told(data_dir: Path | None) -> CommandContext:
+    """What a command elsewhere is told; of its log, and that of a service it runs itself, only errors are shown."""
+    settings = load_settings(data_dir=data_dir)
+    configure_logging("ERROR", secrets=settings.secrets())
+
+    def make_app(url: str) -> "FastAPI":
+        from recollect.api.app import create_app
+
+        return create_app(settings, url=url)
+
+    key = settings.recollect_api_key
+    return CommandContext(settings.memory(), None if key is None else key.get_secret_value(), make_app)
+
+
+def _quiet_config(data_dir: Path | None) -> MemoryConfig:
+    """The configuration of a command that ends by itself: of its log, only warnings and errors are shown."""
+    settings = load_settings(data_dir=data_dir)
+    configure_logging("WARNING", secrets=settings.secrets())
+    return settings.memory()
+
+
+def check_address(settings: Settings) -> None:
+    """Where nobody has to prove who they are, only this machine may call, unless the settings say otherwise.
+
+    Raises:
+        ConfigurationError: HOST is no loopback address, AUTH is none, and ALLOW_INSECURE is not set.
+    """
+    if settings.auth != "none" or settings.allow_insecure or is_loopback(settings.host):
+        return
+    raise ConfigurationError(
+        f"HOST {settings.host} is reachable from other machines, and callers need not prove who they are. Listen on "
+        "127.0.0.1, set AUTH=api_key or AUTH=jwt, or set ALLOW_INSECURE=true."
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def main() -> None:
+    """Run the command; what stops it is one sentence, a wrong setting exit code 2, anything else 1."""
+    try:
+        app()
+    except RecollectError as error:
+        errors.print("[red]error:[/red]", safe(error.message), highlight=False)
+        sys.exit(2 if isinstance(error, ConfigurationError) else 1)

@@ -1,0 +1,1 @@
+"""Syncs a folder of Markdown files with a user's memory."""

@@ -1,0 +1,1 @@
+"""Holds conversations at the terminal."""

@@ -1,0 +1,1 @@
+"""Guards and observes every request before and after its route."""

@@ -1,0 +1,1 @@
+"""Translates HTTP requests into the memory's and the graph's verbs."""

@@ -1,0 +1,41 @@
+"""`GET /health` and `GET /health/ready`."""
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from recollect.api.schemas.answers import HealthAnswer, ReadyAnswer
+from recollect.api.state import OpenMemory
+from recollect.api.version import VERSION
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/health", response_model=None, summary="What runs here", responses={200: {"model": HealthAnswer}})
+async def get_health(memory: OpenMemory) -> JSONResponse:
+    """Version, backends, models, and what confines the reading of files; asks nobody and names no secret."""
+    walls = await memory.documents.reader.walls()
+    return JSONResponse(
+        {
+            "status": "ok",
+            "version": VERSION,
+            "backends": {"documents": memory.store.name, "index": memory.index.name},
+            "models": {
+                "chat": memory.chat.name,
+                "extraction": memory.extraction_model,
+                "embedder": memory.embedder.model,
+            },
+            "file_reader": {"in_force": walls.in_force, "missing": walls.missing},
+        }
+    )
+
+
+@router.get(
+    "/health/ready",
+    response_model=None,
+    summary="Whether every backend answers",
+    responses={200: {"model": ReadyAnswer}, 503: {"model": ReadyAnswer, "description": "Some backends are down."}},
+)
+async def get_ready(memory: OpenMemory) -> JSONResponse:
+    """Ask each backend; 503 with the names of those that are down."""
+    down = await memory.down()
+    return JSONResponse({"status": "down" if down else "ready", "down": down}, 503 if down else 200)

@@ -1,0 +1,181 @@
+"""`/api/threads`, and `/memory/clear/{session_id}`, which other memory clients call."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+
+from recollect.api.auth.caller import UserId, WhoCalls
+from recollect.api.routes.pages import Cursor, Limit, bad_cursor, from_cursor, to_cursor
+from recollect.api.schemas.answers import MessagesAnswer, SummaryAnswer, ThreadsAnswer, WholeThreadAnswer
+from recollect.api.schemas.requests import WHOSE, Id, SummaryRequest
+from recollect.api.schemas.thread_requests import ClearRequest, TitleRequest
+from recollect.api.state import OpenMemory
+from recollect.memory.threads.window import format_messages
+from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.scope import Scope, check_id
+from recollect.memory.values.thread_record import ThreadOverview, ThreadRecord
+from recollect.memory.values.times import from_ms, to_ms
+
+router = APIRouter(tags=["threads"])
+
+
+@router.get(
+    "/api/threads",
+    response_model=None,
+    summary="A user's threads, those last written to first",
+    responses={200: {"model": ThreadsAnswer}},
+)
+async def get_threads(user_id: UserId, memory: OpenMemory, limit: Limit = 50, cursor: Cursor = None) -> JSONResponse:
+    """One page."""
+    found = await memory.threads.page(user_id, limit=limit + 1, before=_place(cursor))
+    page = found[:limit]
+    following = _cursor(page[-1]) if len(found) > limit else None
+    return JSONResponse({"items": [thread.as_json() for thread in page], "next_cursor": following})
+
+
+@router.get(
+    "/api/threads/{thread_id}",
+    response_model=None,
+    summary="One thread, with its summary",
+    responses={200: {"model": WholeThreadAnswer}},
+)
+async def get_thread(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
+    """404 for a thread that nobody wrote to."""
+    return JSONResponse((await memory.threads.overview(Scope(user_id, thread_id))).as_whole_json())
+
+
+@router.patch(
+    "/api/threads/{thread_id}",
+    response_model=None,
+    summary="Give a thread a title",
+    description="1-200 characters; null removes it.",
+    responses={200: {"model": WholeThreadAnswer}},
+)
+async def patch_thread(thread_id: Id, user_id: UserId, body: TitleRequest, memory: OpenMemory) -> JSONResponse:
+    """The thread as it is then; 404 for one that nobody wrote to."""
+    return JSONResponse((await memory.threads.rename(Scope(user_id, thread_id), body.title)).as_whole_json())
+
+
+@router.delete(
+    "/api/threads/{thread_id}",
+    status_code=204,
+    response_model=None,
+    summary="Delete a thread",
+    description="Its messages, its summary and what it remembers for itself. The user's facts stay.",
+)
+async def delete_thread(thread_id: Id, user_id: UserId, caller: WhoCalls, memory: OpenMemory) -> Response:
+    """404 where there is nothing of it."""
+    await memory.threads.delete(Scope(user_id, thread_id), by=caller.name)
+    return Response(status_code=204)
+
+
+@router.post(
+    "/memory/clear/{session_id}",
+    status_code=204,
+    response_model=None,
+    summary="Clear a session",
+    description="Deletes the thread of this name, as `DELETE /api/threads/{thread_id}` does. The user's facts stay.",
+)
+async def clear_session(
+    session_id: Id,
+    caller: WhoCalls,
+    memory: OpenMemory,
+    user_id: Annotated[Id | None, Query(description=WHOSE)] = None,
+    body: ClearRequest | None = None,
+) -> Response:
+    """404 where there is nothing of it. The user is named in the query or in the body."""
+    named = user_id if body is None or body.user_id is None else body.user_id
+    if user_id not in (None, named):
+        raise InvalidRequest("The request names two users.", problems=[Problem("user_id", "is another in the body")])
+    await memory.threads.delete(Scope(caller.acts_for(named), session_id), by=caller.name)
+    return Response(status_code=204)
+
+
+@router.post(
+    "/api/threads/{thread_id}/archive",
+    response_model=None,
+    summary="Archive a thread",
+    description="Closes it with a summary that is found by meaning. Writing to it reopens it.",
+    responses={200: {"model": WholeThreadAnswer}},
+)
+async def archive_thread(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
+    """Where the model is down the thread is archived all the same, and `summary_status` is "pending"."""
+    return JSONResponse((await memory.threads.archive(Scope(user_id, thread_id))).as_whole_json())
+
+
+@router.get(
+    "/api/threads/{thread_id}/summary",
+    response_model=None,
+    summary="A thread's summary",
+    responses={200: {"model": SummaryAnswer}},
+)
+async def get_summary(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
+    """Null while nothing has left the window."""
+    return JSONResponse(_summary(await memory.threads.summary(Scope(user_id, thread_id))))
+
+
+@router.put(
+    "/api/threads/{thread_id}/summary",
+    response_model=None,
+    summary="Write a thread's summary",
+    description="The next summary starts from yours. Null or an empty text removes it.",
+    responses={200: {"model": SummaryAnswer}},
+)
+async def put_summary(thread_id: Id, user_id: UserId, body: SummaryRequest, memory: OpenMemory) -> JSONResponse:
+    """The summary as it is stored."""
+    return JSONResponse(_summary(await memory.threads.set_summary(Scope(user_id, thread_id), body.summary)))
+
+
+@router.get(
+    "/api/threads/{thread_id}/messages",
+    response_model=None,
+    summary="A thread's messages, oldest first",
+    description="Unfinished turns show their user's message. `format=text` gives one line a message.",
+    responses={200: {"model": MessagesAnswer, "content": {"text/plain": {}}}},
+)
+async def get_messages(
+    thread_id: Id,
+    user_id: UserId,
+    memory: OpenMemory,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    form: Annotated[Literal["json", "text"], Query(alias="format", description="`text`: one line a message.")] = "json",
+) -> Response:
+    """One page. A thread that nobody wrote to has no messages."""
+    place = from_cursor(cursor) or "0"
+    if not _is_number(place):
+        raise bad_cursor()
+    found = await memory.messages(Scope(user_id, thread_id), limit=limit + 1, after=int(place))
+    page = found[:limit]
+    following = to_cursor(str(page[-1].position)) if len(found) > limit else None
+    if form == "text":
+        return PlainTextResponse(format_messages(page), headers={"X-Next-Cursor": following} if following else None)
+    return JSONResponse({"items": [message.as_json() for message in page], "next_cursor": following})
+
+
+def _summary(record: ThreadRecord) -> dict[str, Any]:
+    return {"summary": record.summary, "summary_by": record.summary_by}
+
+
+def _cursor(thread: ThreadOverview) -> str:
+    return to_cursor(f"{to_ms(thread.last_activity_at)} {thread.thread_id}")
+
+
+def _place(cursor: str | None) -> tuple[datetime, str] | None:
+    """Return where the last page ended: the last activity and the id of its last thread."""
+    place = from_cursor(cursor)
+    if place is None:
+        return None
+    at, _, thread_id = place.partition(" ")
+    try:
+        if _is_number(at):
+            return from_ms(int(at)), check_id("thread_id", thread_id)
+    except (InvalidRequest, OverflowError):
+        raise bad_cursor() from None
+    raise bad_cursor()
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= len(str(2**63)) - 1

@@ -1,0 +1,70 @@
+"""`/api/turns/{turn_id}`: shows what a turn recalled and taught, undoes it, and learns from it again."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+
+from recollect.api.auth.caller import UserId
+from recollect.api.schemas.answers import EXAMPLE_TURN, LearnAnswer, RehearsalAnswer, TurnAnswer, UndoAnswer
+from recollect.api.schemas.requests import Id, LearnRequest, UndoRequest
+from recollect.api.state import OpenMemory
+from recollect.memory.values.errors import NotFound
+
+router = APIRouter(tags=["turns"])
+
+
+@router.get(
+    "/api/turns/{turn_id}",
+    response_model=None,
+    summary="A turn with what it recalled and its update as it is now",
+    description="What was recalled with its scores, what the turn taught, and what was refused and why.",
+    responses={200: {"model": TurnAnswer, "content": {"application/json": {"example": EXAMPLE_TURN}}}},
+)
+async def get_turn(turn_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
+    """The stored turn; an unfinished one says so."""
+    turn = await memory.find_turn(user_id=user_id, turn_id=turn_id)
+    if turn is None:
+        raise NotFound("There is no such turn of this user.")
+    return JSONResponse(turn.explained_json(memory.updater.resting(user_id, turn_id)))
+
+
+@router.post(
+    "/api/turns/{turn_id}/undo",
+    response_model=None,
+    summary="Take back all that a turn taught",
+    description=(
+        "What it added is undone, what it superseded or deleted is restored. Where facts have changed since, 409 "
+        "`facts_changed` names them and nothing is done; with `force` the rest is undone and they are named in `left`."
+    ),
+    responses={200: {"model": UndoAnswer}},
+)
+async def undo_turn(
+    turn_id: Id,
+    user_id: UserId,
+    memory: OpenMemory,
+    force: Annotated[bool, Query(description="Undo the rest, where facts have changed since.")] = False,
+    body: UndoRequest | None = None,
+) -> JSONResponse:
+    """What was taken back, and what was left."""
+    is_forced = force or (body is not None and body.force)
+    return JSONResponse(await memory.turns.undo(user_id, turn_id, force=is_forced))
+
+
+@router.post(
+    "/api/turns/{turn_id}/learn",
+    response_model=None,
+    summary="Learn from a turn again",
+    description=(
+        "With another model if named. It adds and updates, and never removes; `dry_run` answers what it would change "
+        "and stores nothing."
+    ),
+    responses={200: {"model": LearnAnswer | RehearsalAnswer}},
+)
+async def learn_again(
+    turn_id: Id, user_id: UserId, memory: OpenMemory, body: LearnRequest | None = None
+) -> JSONResponse:
+    """The turn's update, or what it would be."""
+    wish = body or LearnRequest.model_validate({})
+    act = memory.turns.rehearse if wish.dry_run else memory.turns.learn
+    return JSONResponse(await act(user_id, turn_id, model=wish.model))

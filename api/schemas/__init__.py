@@ -1,0 +1,1 @@
+"""Declares what requests may say and what routes answer."""

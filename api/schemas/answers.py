@@ -1,0 +1,361 @@
+"""What the routes answer, for the OpenAPI text. The domain builds the values; none is validated again on its way."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+
+class OriginAnswer(BaseModel):
+    """The document that a hit is from; `page` counts from 1, where it has pages."""
+
+    id: str
+    title: str
+    domain: str | None
+    source: str | None
+    page: int | None
+
+
+class HitAnswer(BaseModel):
+    """One recalled memory: `similarity` is the raw cosine, `recency` in [0, 1], `score` what ordered it."""
+
+    id: str
+    kind: Literal["episode", "fact", "summary", "document"]
+    role: str | None
+    name: str | None
+    content: str
+    score: float
+    similarity: float
+    recency: float
+    created_at: str
+    thread_id: str | None
+    turn_id: str | None
+    message_id: str | None
+    excerpt: bool | None = Field(None, description="Only where true: the content is a longer text's best passages.")
+    document: OriginAnswer | None = Field(None, description="Only of a document's passage, or a whole document.")
+    whole: bool | None = Field(None, description="Only where true: a small attached document, given whole, unranked.")
+
+
+class TracedAnswer(BaseModel):
+    """One candidate's way through a recall: its score of every stage, the stage where it ended, and why.
+
+    `selected`, `neighbour`, `session`, `recent` and `period` are among the hits; the other stages left it out.
+    """
+
+    id: str
+    scores: dict[str, float]
+    stage: Literal["selected", "neighbour", "session", "recent", "period", "gone", "threshold", "rank", "mmr", "budget"]
+    reason: str | None
+
+
+class ChangeAnswer(BaseModel):
+    """One change that the turn made to the facts; `before` and `after` are values, or statements of keyless facts.
+
+    Only a change that waits for its owner has a `status`.
+    """
+
+    decision: Literal["add", "update", "delete", "keep"]
+    fact_id: str
+    key: str | None
+    before: str | None
+    after: str | None
+    evidence: str
+    reason: str | None
+    status: Literal["proposed"] | None = None
+
+
+class RefusedAnswer(BaseModel):
+    """One proposal that was refused, and why."""
+
+    decision: str
+    fact_id: str | None
+    key: str | None
+    value: str | None
+    evidence: str
+    reason: str
+
+
+class LeftAnswer(BaseModel):
+    """A fact that an undo left as it is, and why."""
+
+    fact_id: str
+    key: str | None
+    reason: str
+
+
+class UndoneAnswer(BaseModel):
+    """When what a turn taught was taken back, and what was left."""
+
+    at: str
+    left: list[LeftAnswer]
+
+
+class StepAnswer(BaseModel):
+    """One kind of work of an update: how often it was tried, why it has not ended well, and when it is tried again."""
+
+    status: Literal["pending", "done", "skipped", "failed"]
+    tries: int
+    reason: str | None
+    next_try_at: str | None
+
+
+class UpdateAnswer(BaseModel):
+    """What became of learning from the turn; `model` is the one that extracted."""
+
+    status: Literal["pending", "done", "skipped", "failed"]
+    reason: str | None = Field(description="Why it waits or failed, step by step, or was skipped.")
+    model: str | None
+    changes: list[ChangeAnswer]
+    refused: list[RefusedAnswer]
+    undone: UndoneAnswer | None = Field(None, description="Only where what it taught was taken back.")
+    steps: dict[Literal["facts", "index", "summary"], StepAnswer] | None = Field(
+        None, description="Only in `GET /api/turns/{turn_id}`, while the update is pending or where it has failed."
+    )
+
+
+class MemoryAnswer(BaseModel):
+    """What was recalled. `window` counts turns; `degraded` lists the nodes that failed."""
+
+    window: int
+    facts: dict[str, str]
+    summary: str | None
+    hits: list[HitAnswer]
+    degraded: list[str]
+    update: UpdateAnswer
+    trace: list[TracedAnswer] | None = Field(
+        None, description="Only of a stored turn that searched: how its best 20 candidates were scored and chosen."
+    )
+
+
+class UsageAnswer(BaseModel):
+    """Tokens of the turn's chat calls, as the provider counted them."""
+
+    input_tokens: int
+    output_tokens: int
+
+
+class TimingsAnswer(BaseModel):
+    """Milliseconds: fetching memory, the agent's rounds, and the turn until it was about to be stored."""
+
+    recall: float
+    agent: float
+    total: float
+
+
+class TurnAnswer(BaseModel):
+    """A turn. `reply` and `model` are null, and `state` is "unfinished", while it has no reply."""
+
+    turn_id: str
+    user_id: str
+    thread_id: str
+    reply: str | None
+    model: str | None
+    memory: MemoryAnswer
+    usage: UsageAnswer
+    timings_ms: TimingsAnswer
+    state: Literal["unfinished"] | None = Field(None, description="Only in unfinished turns.")
+
+
+class MessageAnswer(BaseModel):
+    """One stored message."""
+
+    id: str
+    turn_id: str
+    role: Literal["user", "assistant"]
+    name: str | None
+    content: str
+    metadata: dict[str, Any]
+    created_at: str
+
+
+class MessagesAnswer(BaseModel):
+    """A page of a thread's messages, oldest first."""
+
+    items: list[MessageAnswer]
+    next_cursor: str | None
+
+
+class ThreadAnswer(BaseModel):
+    """One thread of a list. `turns` are finished ones; `archived` ends with the next message."""
+
+    thread_id: str
+    title: str | None
+    last_activity_at: str
+    turns: int
+    messages: int
+    archived: bool
+
+
+class ThreadsAnswer(BaseModel):
+    """A page of a user's threads, those last written to first."""
+
+    items: list[ThreadAnswer]
+    next_cursor: str | None
+
+
+class WholeThreadAnswer(ThreadAnswer):
+    """One thread with its summary; `summary_status` is "pending" while its archive's summary is to come."""
+
+    summary: str | None
+    summary_by: Literal["model", "extract", "person"] | None
+    summary_status: Literal["pending", "done"] | None
+    archived_at: str | None
+
+
+class SummaryAnswer(BaseModel):
+    """A thread's summary and who wrote it."""
+
+    summary: str | None
+    summary_by: Literal["model", "extract", "person"] | None
+
+
+class SearchAnswer(BaseModel):
+    """What a search found, best first, and how many milliseconds it took."""
+
+    hits: list[HitAnswer]
+    took_ms: float
+    trace: list[TracedAnswer] | None = Field(None, description="Only with `explain`.")
+
+
+class FactAnswer(BaseModel):
+    """One fact. `status` "ended" was superseded or deleted, "forgotten" is a tombstone without text."""
+
+    id: str
+    key: str | None
+    value: str
+    statement: str
+    scope: Literal["user", "thread", "global"]
+    thread_id: str | None
+    turn_id: str | None
+    source: Literal["turn", "manual", "tool", "import", "text"]
+    tags: list[str]
+    importance: float
+    pinned: bool
+    evidence: str | None
+    created_at: str
+    updated_at: str
+    confirmed_at: str
+    valid_from: str
+    valid_to: str | None
+    replaces: str | None
+    status: Literal["active", "ended", "proposed", "rejected", "undone", "forgotten"]
+    proposes: Literal["add", "update", "delete", "keep"] | None = Field(description="What its approval does.")
+
+
+class FactsAnswer(BaseModel):
+    """A page of facts, and the whole user-fact dict."""
+
+    items: list[FactAnswer]
+    facts: dict[str, str]
+    next_cursor: str | None
+
+
+class EndedAnswer(BaseModel):
+    """What ended a version of a fact: a turn, a person's act, a review or an undo."""
+
+    by: Literal["turn", "person", "review", "undo"]
+    at: str
+    turn_id: str | None
+    reason: str | None
+
+
+class VersionAnswer(FactAnswer):
+    """One version of a fact, and what ended it."""
+
+    ended: EndedAnswer | None
+
+
+class HistoryAnswer(BaseModel):
+    """All versions of what a fact says, oldest first."""
+
+    items: list[VersionAnswer]
+    next_cursor: str | None
+
+
+class UndoAnswer(BaseModel):
+    """What was taken back, as changes from before the undo to after it, and what was left."""
+
+    turn_id: str
+    undone: list[ChangeAnswer]
+    left: list[LeftAnswer]
+
+
+class LearnAnswer(BaseModel):
+    """The turn's update after it was learned from again."""
+
+    turn_id: str
+    update: UpdateAnswer
+
+
+class RehearsalAnswer(BaseModel):
+    """What learning again would change and refuse; nothing was stored."""
+
+    turn_id: str
+    model: str
+    changes: list[ChangeAnswer]
+    refused: list[RefusedAnswer]
+    dry_run: Literal[True]
+
+
+class FileReaderAnswer(BaseModel):
+    """What confines the process that reads a file: the walls in force, and those that this machine lacks."""
+
+    in_force: list[str]
+    missing: list[str]
+
+
+class HealthAnswer(BaseModel):
+    """What runs here."""
+
+    status: Literal["ok"]
+    version: str
+    backends: dict[str, str]
+    models: dict[str, str]
+    file_reader: FileReaderAnswer
+
+
+class ReadyAnswer(BaseModel):
+    """Whether every backend answers; `down` names those that do not."""
+
+    status: Literal["ready", "down"]
+    down: list[Literal["documents", "index", "chat", "embedder"]]
+
+
+class ErrorDetail(BaseModel):
+    """One thing wrong with the request."""
+
+    field: str
+    problem: str
+
+
+class ErrorContent(BaseModel):
+    """What went wrong: a stable code, a sentence, and the turn once one was accepted."""
+
+    code: str
+    message: str
+    details: list[ErrorDetail] | list[LeftAnswer] | None
+    turn_id: str | None
+
+
+class ErrorAnswer(BaseModel):
+    """Every error."""
+
+    error: ErrorContent
+
+
+EXAMPLE_TURN: dict[str, Any] = {
+    "turn_id": "0b1f…",
+    "user_id": "ada",
+    "thread_id": "t1",
+    "reply": "Nice to meet you, Ada.",
+    "model": "offline",
+    "memory": {
+        "window": 0,
+        "facts": {},
+        "summary": None,
+        "hits": [],
+        "degraded": [],
+        "update": {"status": "pending", "reason": None, "model": None, "changes": [], "refused": []},
+    },
+    "usage": {"input_tokens": 0, "output_tokens": 0},
+    "timings_ms": {"recall": 1.9, "agent": 0.4, "total": 2.6},
+}

@@ -1,0 +1,267 @@
+"""What requests may say. They are read strictly: unknown fields and other types are refused."""
+
+import math
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    model_validator,
+)
+
+from recollect.memory.facts.fact_edit import FactEdit
+from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.temporal.temporal import read_timezone
+from recollect.memory.values.scope import ID_PATTERN, ID_RULE
+from recollect.memory.values.text import text_problem
+from recollect.memory.values.times import from_ms, to_ms
+
+MOST_METADATA_DEPTH = 20
+MOST_TEXT = 100_000
+"""Longer texts of a fact are refused before anything looks at them."""
+MOST_LISTED = 1_000
+"""Longer lists, of tags say, are refused in the same way."""
+MOST_SUMMARY_CHARACTERS = 40_000
+"""What the largest SUMMARY_TOKENS allows."""
+
+
+def check_text(text: str) -> str:
+    """Text that every store can hold: no NUL, no lone surrogate."""
+    problem = text_problem(text)
+    if problem is not None:
+        raise ValueError(problem)
+    return text
+
+
+def check_id(text: str) -> str:
+    """An id that is not a path's dots."""
+    if text in {".", ".."}:
+        raise ValueError("must not be '.' or '..'")
+    return text
+
+
+def check_json(value: Any, depth: int = 0) -> Any:
+    """Plain JSON of bounded depth, whose texts and numbers every store can hold."""
+    if depth > MOST_METADATA_DEPTH:
+        raise ValueError(f"must not be nested deeper than {MOST_METADATA_DEPTH} levels")
+    if isinstance(value, str):
+        check_text(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("must not contain NaN or Infinity")
+    elif isinstance(value, dict):
+        for key, item in value.items():  # pyright: ignore[reportUnknownVariableType] - any JSON
+            check_text(str(key))  # pyright: ignore[reportUnknownArgumentType] - any JSON
+            check_json(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value:  # pyright: ignore[reportUnknownVariableType] - any JSON
+            check_json(item, depth + 1)
+    return value  # pyright: ignore[reportUnknownVariableType] - any JSON
+
+
+Id = Annotated[
+    str,
+    Field(strict=True, pattern=f"^{ID_PATTERN}$", description=ID_RULE),
+    AfterValidator(check_id),
+]
+MessageText = Annotated[str, Field(strict=True, min_length=1), AfterValidator(check_text)]
+"""A message, as far as its form can say; MAX_MESSAGE_CHARACTERS bounds it in `Memory.check_message`."""
+WHOSE = "Whose memory it is; a key of one user's own may leave it out."
+Weight = Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)]
+Cosine = Annotated[StrictFloat, Field(ge=-1, le=1, allow_inf_nan=False)]
+
+
+def read_time(value: Any) -> datetime:
+    """A time in ISO 8601, in whole milliseconds; without an offset it is UTC."""
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+        if time is not None:
+            utc = time.astimezone(UTC) if time.tzinfo is not None else time.replace(tzinfo=UTC)
+            return from_ms(to_ms(utc))
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError("must be a time such as 2026-01-31T09:30:00Z")
+
+
+Time = Annotated[datetime, BeforeValidator(read_time)]
+
+
+def check_timezone(name: str) -> str:
+    """The name of a time zone that is known here."""
+    try:
+        read_timezone(name)
+    except ValueError:
+        raise ValueError("must be an IANA time zone such as Europe/Berlin") from None
+    return name
+
+
+Timezone = Annotated[str, Field(strict=True, max_length=64), AfterValidator(check_timezone)]
+TimeField = Literal["boost", "filter", "ignore"]
+TIMEZONE = "Where the user's days begin, such as Europe/Berlin; null: UTC."
+TIME = "What a time named in the text does: `boost` what was said then, `filter` the rest out, or `ignore` it."
+FALLBACK_RECENT = "Where nothing is relevant: the newest few messages."
+
+
+Domains = Annotated[
+    list[Annotated[str, Field(strict=True, min_length=1, max_length=64), AfterValidator(check_text)]],
+    Field(max_length=20),
+]
+DOMAINS = "Of documents those in one of these domains, and those that are attached; null: all."
+
+
+class MemoryOptions(BaseModel):
+    """How this turn uses memory. What is left out, or null, takes the configured default."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    enabled: StrictBool = Field(True, description="False: stored, but nothing is recalled, indexed or learned.")
+    scope: Literal["thread", "user"] = Field("thread", description="Search this thread, or all of the user's.")
+    window: Annotated[StrictInt, Field(ge=0, le=50)] | None = Field(None, description="Turns given verbatim.")
+    top_k: Annotated[StrictInt, Field(ge=0, le=50)] | None = Field(None, description="Most hits; 0: no search.")
+    score_threshold: Cosine | None = Field(None, description="Least cosine similarity of a hit.")
+    recency_weight: Weight | None = Field(None, description="Share of recency in a hit's score.")
+    mmr_lambda: Weight | None = Field(None, description="MMR's trade-off: 1 relevance alone, 0 variety alone.")
+    timezone: Timezone | None = Field(None, description=TIMEZONE)
+    time: TimeField | None = Field(None, description=TIME)
+    fallback_recent: StrictBool = Field(False, description=FALLBACK_RECENT)
+    domains: Domains | None = Field(None, description=DOMAINS)
+
+
+class AgentRequest(BaseModel):
+    """One turn. `query` and `session_id` are other names of `message` and `thread_id`."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"user_id": "ada", "thread_id": "t1", "message": "Hi, I'm Ada."}],
+        },
+    )
+
+    user_id: Id | None = Field(None, description=WHOSE)
+    thread_id: Id
+    message: MessageText
+    turn_id: Id | None = Field(None, description="Yours, for retries: the same one again returns the stored result.")
+    stream: StrictBool = Field(False, description="Answer as text/event-stream.")
+    wait_for_memory: StrictBool = Field(False, description="Answer once the turn was learned from.")
+    metadata: Annotated[dict[str, Any], AfterValidator(check_json)] = Field(
+        default_factory=dict, description="Kept with the user's message."
+    )
+    memory: MemoryOptions = MemoryOptions.model_validate({})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_other_names(cls, data: Any) -> Any:
+        """Rename the aliases; both names at once are left, and refused as unknown fields."""
+        if not isinstance(data, dict):
+            return data
+        given: dict[str, Any] = dict(data)  # pyright: ignore[reportUnknownArgumentType] - any JSON
+        for alias, name in (("query", "message"), ("session_id", "thread_id")):
+            if alias in given and name not in given:
+                given[name] = given.pop(alias)
+        return given
+
+
+class FactRequest(BaseModel):
+    """Fields of a fact that a person writes; those that are left out stay as they are, or take the defaults."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"value": "vegetarian", "tags": ["food"], "importance": 0.8, "pinned": True}]},
+    )
+
+    value: Annotated[str, Field(strict=True, max_length=MOST_TEXT)] = Field("", description="1-1,000 characters.")
+    statement: Annotated[str, Field(strict=True, max_length=MOST_TEXT)] | None = Field(
+        None, description="At most 2,000 characters; null: made from key and value."
+    )
+    tags: list[Annotated[str, Field(strict=True, max_length=MOST_TEXT)]] = Field(
+        [], max_length=MOST_LISTED, description="At most 10, of 1-64 characters each."
+    )
+    importance: Weight = Field(0.5, description="What the prompt prefers and eviction spares.")
+    pinned: StrictBool = Field(False, description="Pinned: no model changes it, and it is never evicted.")
+    scope: Literal["user", "thread", "global"] = Field("user", description="`thread` goes with its thread.")
+    thread_id: Id | None = Field(None, description="Of scope `thread`: where the fact lives.")
+    valid_from: Time | None = Field(None, description="It holds from then on; null: from now on.")
+    valid_to: Time | None = Field(None, description="It holds until just before then; null: without end.")
+
+    def edit(self) -> FactEdit:
+        """The fields that were given."""
+        return cast("FactEdit", self.model_dump(exclude_unset=True))
+
+
+class UndoRequest(BaseModel):
+    """How to undo a turn."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    force: StrictBool = Field(False, description="Undo the rest, where facts have changed since.")
+
+
+class LearnRequest(BaseModel):
+    """How to learn from a turn again."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"model": None, "dry_run": True}]})
+
+    model: Annotated[str, Field(strict=True, min_length=1, max_length=200), AfterValidator(check_text)] | None = Field(
+        None, description="Another extraction model than the configured one, which the provider lists."
+    )
+    dry_run: StrictBool = Field(False, description="Say what would change, and store nothing.")
+
+
+class SummaryRequest(BaseModel):
+    """A person's summary of a thread."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    summary: (
+        Annotated[str, Field(strict=True, max_length=MOST_SUMMARY_CHARACTERS), AfterValidator(check_text)] | None
+    ) = Field(description="At most SUMMARY_TOKENS; null or empty: none.")
+
+
+class SearchRequest(BaseModel):
+    """A search of a user's memory. What is null takes the configured default."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"user_id": "ada", "query": "Where did I want to travel?"}]},
+    )
+
+    user_id: Id | None = Field(None, description=WHOSE)
+    thread_id: Id | None = Field(None, description="That thread alone, and its documents; null: all.")
+    query: MessageText
+    top_k: Annotated[StrictInt, Field(ge=0, le=50, description="Most hits.")] = 5
+    score_threshold: Cosine | None = Field(None, description="Least cosine similarity of a hit.")
+    recency_weight: Weight | None = Field(None, description="Share of recency in a hit's score.")
+    mmr_lambda: Weight | None = Field(None, description="MMR's trade-off: 1 relevance alone, 0 variety alone.")
+    token_budget: Annotated[StrictInt, Field(ge=1, le=100_000)] | None = Field(
+        None, description="Pack the hits, long ones as excerpts, and the neighbours they need into so many tokens."
+    )
+    kinds: list[Literal["episode", "fact", "summary", "document"]] | None = Field(
+        None, max_length=4, description="What to look for; null: all."
+    )
+    tags: (
+        Annotated[list[Annotated[str, Field(strict=True, min_length=1, max_length=64)]], Field(max_length=10)] | None
+    ) = Field(None, description="Only facts with one of these tags.")
+    domains: Domains | None = Field(None, description=DOMAINS)
+    now: Time | None = Field(None, description="What `yesterday` and recency are reckoned from; null: now.")
+    timezone: Timezone | None = Field(None, description=TIMEZONE)
+    time: TimeField | None = Field(None, description=TIME)
+    expand: Literal["thread"] | None = Field(None, description="`thread`: each hit with its whole session.")
+    fallback_recent: StrictBool = Field(False, description=FALLBACK_RECENT)
+    explain: StrictBool = Field(
+        False, description="Add `trace`: how each candidate was scored, and where it was left out."
+    )
+
+    def options(self) -> RecallOptions:
+        """The recall's options; what is null keeps its default."""
+        said = self.model_dump(include={item.name for item in fields(RecallOptions)}, exclude_none=True)
+        for name in ("kinds", "tags", "domains"):
+            if name in said:
+                said[name] = tuple(dict.fromkeys(said[name]))
+        return RecallOptions(**said)

@@ -1,0 +1,1 @@
+"""Counts, traces and logs what the service does."""

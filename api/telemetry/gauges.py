@@ -1,0 +1,71 @@
+"""Figures that are read when Prometheus asks for them, rather than counted as events happen."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from recollect.memory.ports.store import Backlog, Store
+from recollect.memory.updates.retention import REASONS, Retention
+from recollect.memory.values.errors import RecollectError
+
+logger = logging.getLogger(__name__)
+
+MOST_COUNTED = 100_000
+"""The most pending updates that a scrape counts."""
+COUNT_SECONDS = 3.0
+
+
+class Evictions(Collector):
+    """Removals by retention's limits, by reason, as one open memory has counted them."""
+
+    def __init__(self, bounds: Retention) -> None:
+        self._bounds = bounds
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield a figure for each reason, zeros included."""
+        family = CounterMetricFamily(
+            "recollect_evictions", "Facts and messages removed to keep within bounds.", labels=["reason"]
+        )
+        for reason in REASONS:
+            family.add_metric([reason], self._bounds.evicted[reason])
+        yield family
+
+
+@dataclass(frozen=True)
+class PendingUpdates(Collector):
+    """The pending updates of all users, whichever process will run them."""
+
+    backlog: Backlog
+    now: datetime
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield their number, and the age of the oldest in seconds; 0 without any."""
+        yield GaugeMetricFamily(
+            "recollect_pending_updates",
+            f"Turns whose update is pending, counted up to {MOST_COUNTED:,}.",
+            value=self.backlog.pending,
+        )
+        oldest = self.backlog.oldest
+        yield GaugeMetricFamily(
+            "recollect_pending_update_age_seconds",
+            "How long the oldest pending update has been waiting.",
+            value=0.0 if oldest is None else max(0.0, (self.now - oldest).total_seconds()),
+        )
+
+
+async def pending_updates(store: Store, *, now: datetime) -> list[Collector]:
+    """Read the pending updates from the store; return nothing where it does not answer within `COUNT_SECONDS`."""
+    try:
+        async with asyncio.timeout(COUNT_SECONDS):
+            return [PendingUpdates(await store.updates.waiting(at_most=MOST_COUNTED), now)]
+    except (RecollectError, TimeoutError) as error:
+        logger.warning(
+            "pending updates not counted", extra={"action": "metrics_incomplete", "error": type(error).__name__}
+        )
+        return []

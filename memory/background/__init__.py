@@ -1,0 +1,1 @@
+"""Runs work beside the event loop: long texts, bulk work, sweeps."""

@@ -1,0 +1,1 @@
+"""Stores a user's own files and texts as passages and makes them findable."""

@@ -1,0 +1,1 @@
+"""Erases users and threads, and keeps late writers out."""

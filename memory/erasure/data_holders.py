@@ -1,0 +1,166 @@
+"""Data holders are the places that keep something of a user. An erasure empties all of them, and scans them.
+
+A place that forgets a user with the process is no data holder, and its own docstring says so: the thread queue and the
+claims of SQLite, batches of an import, answers that wait for their step, wishes (the turns' updates carry them).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.vector_index import VectorIndex
+from recollect.memory.threads.recorded_hits import RecordedHits
+from recollect.memory.values.scope import Scope
+
+
+class DataHolder(Protocol):
+    """Keeps user data in one place, which an erasure can empty and scan."""
+
+    @property
+    def name(self) -> str:
+        """Return the holder's name in receipts."""
+        ...
+
+    async def erase(self, scope: Scope) -> int:
+        """Delete everything of the user (or the thread) and return how much that was; a repeat deletes the rest.
+
+        Raises:
+            StoreUnavailable: the place cannot be reached; a part may be deleted.
+        """
+        ...
+
+    async def remaining(self, scope: Scope) -> int:
+        """Scan the place, and return how much it holds of the user (or the thread)."""
+        ...
+
+
+class ForeignHolder(DataHolder, Protocol):
+    """Keeps user data for another program, which may not run here. A receipt names it only where it existed."""
+
+    async def is_there(self, scope: Scope) -> bool:
+        """Tell whether the place exists now and holds something of the user (or the thread)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoreHolder:
+    """Empties one port of the store with `delete`. The scan counts every row of that port that names the scope."""
+
+    name: str
+    store: Store
+    delete: Callable[[Scope], Awaitable[int]]
+
+    async def erase(self, scope: Scope) -> int:
+        """See DataHolder."""
+        return await self.delete(scope)
+
+    async def remaining(self, scope: Scope) -> int:
+        """See DataHolder."""
+        return await self.store.erasures.count(self.name, scope)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexHolder:
+    """Empties all collections of the index: the one that serves, and those that were made for other embedders."""
+
+    index: VectorIndex
+    name: str = "index"
+
+    async def erase(self, scope: Scope) -> int:
+        """See DataHolder."""
+        return await self.index.erase(scope)
+
+    async def remaining(self, scope: Scope) -> int:
+        """See DataHolder."""
+        return await self.index.remaining(scope)
+
+
+class TypedLinesHolder(Protocol):
+    """Keeps the lines that users typed, in files: calls block."""
+
+    def erase(self, scope: Scope) -> int:
+        """Remove the lines of the user (or the thread), and return how many there were."""
+        ...
+
+    def remaining(self, scope: Scope) -> int:
+        """Count the lines of the user (or the thread)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LinesHolder:
+    """Empties the history of this machine's terminals."""
+
+    lines: TypedLinesHolder
+    name: str = "terminal"
+
+    async def erase(self, scope: Scope) -> int:
+        """See DataHolder."""
+        return await asyncio.to_thread(self.lines.erase, scope)
+
+    async def remaining(self, scope: Scope) -> int:
+        """See DataHolder."""
+        return await asyncio.to_thread(self.lines.remaining, scope)
+
+
+class Cache(Protocol):
+    """Keeps answers without the users they were for."""
+
+    def clear(self) -> None:
+        """Remove all answers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CacheHolder:
+    """Empties the query cache of this process: its keys are digests that name no user, so every vector is removed."""
+
+    cache: Cache
+    name: str = "query_cache"
+
+    async def erase(self, scope: Scope) -> int:
+        """See DataHolder. Return 0: no vector can be counted as the user's."""
+        self.cache.clear()
+        return 0
+
+    async def remaining(self, scope: Scope) -> int:
+        """See DataHolder."""
+        return 0
+
+
+def data_holders(
+    store: Store,
+    index: VectorIndex,
+    *,
+    keys: Callable[[str], Awaitable[int]],
+    lines: TypedLinesHolder,
+    cache: Cache,
+) -> Sequence[DataHolder]:
+    """Return all data holders, in the order in which an erasure empties them. `keys` deletes a user's own keys.
+
+    Keys go first, so that nobody logs in with one. Messages go before what is made from them: a writer of a summary or
+    a thread record checks after its write whether the thread still has messages.
+    """
+
+    async def delete_keys(scope: Scope) -> int:
+        return await keys(scope.user_id) if scope.thread_id is None else 0
+
+    async def delete_conversations(scope: Scope) -> int:
+        deleted = await store.conversations.delete(scope)
+        if scope.thread_id is not None:  # the user's other turns may have recorded hits of this thread
+            await RecordedHits(store).blank_thread(scope)
+        return deleted
+
+    return (
+        StoreHolder("keys", store, delete_keys),
+        StoreHolder("work", store, store.erasures.delete_work),
+        StoreHolder("conversations", store, delete_conversations),
+        StoreHolder("facts", store, store.facts.delete),
+        StoreHolder("threads", store, store.threads.delete),
+        StoreHolder("documents", store, store.documents.delete),
+        IndexHolder(index),
+        LinesHolder(lines),
+        CacheHolder(cache),
+    )

@@ -1,0 +1,1 @@
+"""Does what a person does with facts: write, change, approve, forget."""

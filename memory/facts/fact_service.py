@@ -1,0 +1,313 @@
+"""Fact service: lists, writes, changes, approves, rejects and forgets facts for people, and shows their history.
+
+Each verb is scoped to a user; global facts are those of `GLOBAL_USER`. No model changes what a person wrote or pinned.
+"""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any, NamedTuple, Protocol, cast
+from uuid import uuid4
+
+from recollect.memory.erasure.fences import Fences
+from recollect.memory.facts.fact_edit import FactEdit, check_key, edited, home_of, written
+from recollect.memory.facts.fact_history import in_force_at, tombstone, versions
+from recollect.memory.facts.fact_rivals import home_scope, living_under, rivals_of, superseded
+from recollect.memory.facts.fact_writes import revise
+from recollect.memory.facts.forgetting import Forgetting, family_of
+from recollect.memory.facts.known_statement import confirm, known_statement
+from recollect.memory.facts.reviewing import approve, reject
+from recollect.memory.index.index_outbox import IndexOutbox
+from recollect.memory.ports.store import FactFilter, Store
+from recollect.memory.recall.recall import MOST_FACTS
+from recollect.memory.updates.updater import Updater
+from recollect.memory.values.errors import FactConflict, NotFound
+from recollect.memory.values.fact import Fact, fact_dict, preferred
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.times import Clock
+from recollect.memory.values.turn import derived_id
+
+_TRIES = 20
+"""A write that lost a race is tried at most this often."""
+_NUMBERS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class FactPage:
+    """Holds a page of facts, the whole dict of the user, and whether more facts follow."""
+
+    items: Sequence[Fact]
+    facts: Mapping[str, str]
+    has_more: bool
+
+
+class Noted(NamedTuple):
+    """Holds a memory that was written: the new fact, or the fact that was `known` already."""
+
+    fact: Fact
+    known: bool
+
+
+class Keeper(Protocol):
+    """Keeps users and threads within their limits."""
+
+    def touch(self, user_id: str) -> None:
+        """Record that something was added for the user, so that their limits are checked."""
+        ...
+
+    async def trim_thread(self, scope: Scope) -> None:
+        """Remove the thread's working memory beyond its limit."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FactService:
+    """Handles facts for people. A call waits up to `wait_seconds` for updates that are being learned from.
+
+    Raises:
+        InvalidRequest: from any call; names each field that is wrong.
+        NotFound: the user has no such fact.
+        FactConflict: the state of the fact does not allow the call, or it lost too many races with other writes.
+        UserErased: from calls that make a fact, while its user is being erased.
+        StoreUnavailable: from any call; the same call again completes what was begun.
+    """
+
+    store: Store
+    points: IndexOutbox
+    updater: Updater
+    clock: Clock
+    wait_seconds: float = 30.0
+    bounds: Keeper | None = None
+    fences: Fences | None = None
+
+    async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> FactPage:
+        """Return at most `limit` facts that the filter `shown` selects, oldest first, after the one with id `after`.
+
+        The dict on every page has all facts that hold for the user (and the filter's thread) now, or at its `as_of`.
+        """
+        facts = self.store.facts
+        found = await facts.page(user_id, shown, limit=limit + 1, after=after)
+        holding = FactFilter(now=shown.now, thread_id=shown.thread_id, as_of=shown.as_of)
+        known = await facts.page(user_id, holding, limit=MOST_FACTS)
+        return FactPage(
+            items=_as_of(found[:limit], shown.as_of),
+            facts=fact_dict(_as_of(known, shown.as_of)),
+            has_more=len(found) > limit,
+        )
+
+    async def fact(self, user_id: str, fact_id: str) -> Fact:
+        """Return one fact in any state; a forgotten one as its tombstone."""
+        fact = await self.store.facts.fact(user_id=user_id, fact_id=fact_id)
+        if fact is None:
+            raise NotFound("There is no such fact of this user.")
+        return _without_text(fact)
+
+    async def history(self, user_id: str, fact_id: str) -> list[dict[str, Any]]:
+        """Return all versions of the fact and of its superseded and later facts, oldest first, each with its end."""
+        await self.fact(user_id, fact_id)
+        family = await family_of(self.store.facts, user_id, fact_id)
+        family.sort(key=lambda fact: (fact.created_at, fact.id))
+        return [version for fact in family for version in versions(_without_text(fact))]
+
+    async def put(self, user_id: str, key: str, edit: FactEdit) -> Fact:
+        """Write the fact under a key, in the user's own scope or a thread's.
+
+        Change the fact that holds there and keep its id. If none does, or the new value holds later only, make a new
+        one; two calls at the same time make one fact. End the other facts under the key that it contradicts.
+        """
+        check_key(key)
+        for _ in range(_TRIES):
+            now = self.clock()
+            start = max(now, edit.get("valid_from") or now)
+            scope, home = home_of(user_id, edit)
+            here = await living_under(self.store.facts, key, scope, home, at=now)
+            known = preferred(fact for fact in here if _is_meant(fact, start, now))
+            if known is None:
+                fact = await self._insert(written(user_id, key, edit, now=now), home, start)
+            else:
+                fact = await self._store(known, edited(known, edit, now=now))
+            if fact is not None:
+                # Ended after the write: a kill in between leaves two facts, and the same call again ends the other.
+                await self._end_rivals(fact, here, now)
+                await self._settle(fact)
+                return fact
+        raise FactConflict
+
+    async def notes(self, user_id: str, *, tag: str | None = None, limit: int, after: str | None = None) -> list[Fact]:
+        """Return the user's own facts without a key that hold now, newest first, after the one with id `after`."""
+        return await self.store.facts.notes(user_id, at=self.clock(), tag=tag, limit=limit, after=after)
+
+    async def note(self, user_id: str, fact_id: str) -> Fact:
+        """Return one fact without a key, in any state but forgotten.
+
+        Raises:
+            NotFound: also if the fact has a key, or was forgotten.
+        """
+        fact = await self.store.facts.fact(user_id=user_id, fact_id=fact_id)
+        if fact is None or fact.key is not None or fact.status == "forgotten":
+            raise _no_such_note()
+        return fact
+
+    async def forget_note(self, user_id: str, fact_id: str) -> None:
+        """Forget a fact without a key; see `forget`. After a failure the same call completes it.
+
+        Raises:
+            NotFound: the user has no such fact, or it is forgotten already.
+        """
+        fact = await self.store.facts.fact(user_id=user_id, fact_id=fact_id)
+        if fact is None or fact.key is not None:
+            raise _no_such_note()
+        await self.forget(user_id, fact_id)
+        if fact.status == "forgotten":
+            raise _no_such_note()
+
+    async def write_note(self, user_id: str, edit: FactEdit) -> Noted:
+        """Write a new fact without a key; `statement` is its text. No model changes it.
+
+        If a fact with any key says the same already, word for word after folding, confirm that one instead and give
+        it the edit's other fields.
+        """
+        fact = replace(written(user_id, None, edit, now=self.clock()), id=str(uuid4()))
+        facts = self.store.facts
+        look = partial(known_statement, facts, home_scope(fact), fact.statement, clock=self.clock)
+        known = await look()
+        if known is None:
+            async with self._writing(fact):
+                await facts.insert(fact)
+            # Two calls at the same time both look again after their inserts, and the later fact is removed.
+            known = await look(before=fact)
+            if known is not None:
+                await facts.remove(user_id=user_id, fact_ids=[fact.id])
+        if known is not None:
+            return Noted(await self._confirm(known, edit), known=True)
+        await self._settle(fact)
+        return Noted(fact, known=False)
+
+    async def _confirm(self, known: Fact, edit: FactEdit) -> Fact:
+        """Confirm the known fact, and give it the edit's fields other than text and place."""
+        others = {name: value for name, value in edit.items() if name not in {"statement", "scope", "thread_id"}}
+        confirmed = await confirm(self.store.facts, known, clock=self.clock)
+        return await self.patch(known.user_id, known.id, cast("FactEdit", others)) if others else confirmed
+
+    async def patch(self, user_id: str, fact_id: str, edit: FactEdit) -> Fact:
+        """Change the fields that the edit gives. New texts make it a fact that a person wrote; pinning alone does not.
+
+        Raises:
+            FactConflict: also if the fact has ended, or another fact lives under its key at its new place.
+        """
+        for _ in range(_TRIES):
+            now = self.clock()
+            fact = await self.store.facts.fact(user_id=user_id, fact_id=fact_id)
+            if fact is None:
+                raise NotFound("There is no such fact of this user.")
+            if not fact.is_open:
+                raise FactConflict(f"The fact is {fact.shown_status}; only what is known can be changed.")
+            changed = edited(fact, edit, now=now)
+            if changed is not None and _place(changed) != _place(fact):
+                await self._check_free(changed, now)
+            stored = await self._store(fact, changed)
+            if stored is not None:
+                await self._settle(stored)
+                return stored
+        raise FactConflict
+
+    async def forget(self, user_id: str, fact_id: str) -> None:
+        """Remove the fact's text from all its versions, the index, and what turns keep of it.
+
+        Keep a tombstone without text, and the messages and summary of the conversation, which are the thread's. After
+        a failure the same call completes what is left.
+
+        Raises:
+            UpdatePending: the fact is forgotten, but a turn that is still being learned from holds some of its text.
+        """
+        forgetting = Forgetting(self.store, self.points, self.updater, self.clock, self.wait_seconds)
+        await forgetting.forget(user_id, fact_id)
+
+    async def approve(self, user_id: str, fact_id: str) -> Fact:
+        """Let a proposed fact hold; end what it replaces, and what lives under its key by now."""
+        fact = await approve(self.store.facts, user_id, fact_id, now=self.clock())
+        await self.points.sync_soon(user_id)
+        return fact
+
+    async def reject(self, user_id: str, fact_id: str) -> Fact:
+        """Refuse a proposed fact; it stays in the history."""
+        return await reject(self.store.facts, user_id, fact_id, now=self.clock())
+
+    async def _settle(self, fact: Fact) -> None:
+        """Enforce the limits after a write of `fact`, and synchronise the index."""
+        if self.bounds is not None:
+            self.bounds.touch(fact.user_id)
+            if fact.scope == "thread":
+                await self.bounds.trim_thread(home_scope(fact))
+        await self.points.sync_soon(fact.user_id)
+
+    async def _insert(self, blank: Fact, home: Scope, start: datetime) -> Fact | None:
+        """Insert the fact under the first free id of its key; return None if another call has just made it."""
+        facts = self.store.facts
+        place = f"{blank.scope}/{home.thread_id or ''}/{blank.key}"
+        for first in range(0, 100 * _NUMBERS, _NUMBERS):
+            numbers = range(first, first + _NUMBERS)
+            # Ids are derived, so that two calls at the same time insert under one id. No turn derives the same id,
+            # because a turn's id is never empty.
+            ids = [derived_id(blank.user_id, "", f"fact:{place}/{number}") for number in numbers]
+            taken = {fact.id: fact for fact in await facts.facts(user_id=blank.user_id, fact_ids=ids)}
+            if any(fact.key == blank.key and _is_meant(fact, start, blank.created_at) for fact in taken.values()):
+                return None
+            free = next((one for one in ids if one not in taken), None)
+            if free is not None:
+                fact = replace(blank, id=free)
+                async with self._writing(fact):
+                    return fact if await facts.insert(fact) else None
+        raise FactConflict
+
+    @asynccontextmanager
+    async def _writing(self, fact: Fact) -> AsyncGenerator[None]:
+        """Guard the insert of a new fact: remove it again if an erasure comes in between."""
+        if self.fences is None:
+            yield
+            return
+        async with self.fences.writing(fact.user_id, fact.home) as writing:
+            writing.on_erased(lambda: self.store.facts.remove(user_id=fact.user_id, fact_ids=[fact.id]))
+            yield
+
+    async def _store(self, fact: Fact, changed: Fact | None) -> Fact | None:
+        """Store the `changed` fact if there is one, and return what is stored; None if another write came first."""
+        if changed is None:
+            return fact
+        return changed if await self.store.facts.replace(changed, revision=fact.revision) else None
+
+    async def _end_rivals(self, fact: Fact, seen: Sequence[Fact], now: datetime) -> None:
+        """End the other facts that lived under the key before, and those that a turn has put there meanwhile."""
+        seen_ids = {other.id for other in seen}
+        end = superseded(by="person", at=now, until=max(now, fact.valid_from))
+        for other in await rivals_of(self.store.facts, fact, at=now):
+            if other.id in seen_ids or not other.is_guarded:
+                await revise(self.store.facts, user_id=other.user_id, fact_id=other.id, change=end)
+
+    async def _check_free(self, fact: Fact, now: datetime) -> None:
+        if fact.is_living(now) and await rivals_of(self.store.facts, fact, at=now):
+            raise FactConflict("Another fact lives under this key there; change that one, or forget it first.")
+
+
+def _no_such_note() -> NotFound:
+    return NotFound("There is no such memory of this user.")
+
+
+def _is_meant(fact: Fact, start: datetime, now: datetime) -> bool:
+    """Tell whether a write that holds from `start` on means this fact under its key."""
+    return fact.is_living(now) and fact.holds(start) and (start <= now or fact.valid_from == start)
+
+
+def _place(fact: Fact) -> tuple[object, ...]:
+    return fact.scope, fact.thread_id, fact.valid_from, fact.valid_to
+
+
+def _as_of(facts: Sequence[Fact], at: datetime | None) -> list[Fact]:
+    return list(facts) if at is None else [in_force_at(fact, at) for fact in facts]
+
+
+def _without_text(fact: Fact) -> Fact:
+    """Return the fact; while it is being forgotten, its tombstone."""
+    return tombstone(fact, at=fact.updated_at) if fact.status == "forgotten" else fact

@@ -1,0 +1,89 @@
+"""Fact writes: does the writes of a plan one by one; each of them is idempotent."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from recollect.memory.facts.fact_rivals import is_rival, superseded
+from recollect.memory.ports.store import Facts
+from recollect.memory.recall.recall import MOST_FACTS
+from recollect.memory.values.errors import FactConflict
+from recollect.memory.values.fact import Fact
+from recollect.memory.values.planned_write import PlannedWrite
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.times import from_ms
+
+_TRIES = 10
+"""A write that lost a race reads the fact at most this often."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactWrites:
+    """Does planned writes. Leaves what a person has written or pinned since the plan was made."""
+
+    facts: Facts
+
+    async def do(self, scope: Scope, writes: Sequence[PlannedWrite], *, turn_id: str | None = None) -> None:
+        """Insert, end and confirm facts in the order of the plan. Without `turn_id` a text in `scope` taught them."""
+        inserted: list[Fact] = []
+        for write in writes:
+            new = write.new_fact(user_id=scope.user_id, thread_id=scope.thread_id, turn_id=turn_id)
+            if new is not None:
+                await self.facts.insert(new)
+                inserted.append(new)
+            # Ended after the insert: a kill in between leaves both values, and the replay ends the old one.
+            if write.ends is not None and write.status == "active":
+                await self._end(scope.user_id, write.ends, write, turn_id)
+            if write.confirms is not None:
+                await self._confirm(scope.user_id, write.confirms, write.at)
+        await self._give_way(scope, [fact for fact in inserted if fact.key is not None and fact.status == "active"])
+
+    async def _give_way(self, scope: Scope, inserted: Sequence[Fact]) -> None:
+        """End inserted facts if a person has written or pinned a fact under their key since the plan was made."""
+        if not inserted:
+            return
+        at = max(fact.created_at for fact in inserted)
+        living = await self.facts.living(scope, at=at, limit=MOST_FACTS)
+        for fact in inserted:
+            if any(other.is_guarded and is_rival(other, fact) and other.is_living(at) for other in living):
+                end = superseded(by="person", at=at)
+                await revise(self.facts, user_id=fact.user_id, fact_id=fact.id, change=end)
+
+    async def _end(self, user_id: str, fact_id: str, write: PlannedWrite, turn_id: str | None) -> None:
+        until = None if write.valid_from_ms is None else from_ms(write.valid_from_ms)
+        end = superseded(by="turn", at=write.at, until=until, turn_id=turn_id)
+
+        def ended(fact: Fact) -> Fact | None:
+            return None if fact.is_guarded else end(fact)
+
+        await revise(self.facts, user_id=user_id, fact_id=fact_id, change=ended)
+
+    async def _confirm(self, user_id: str, fact_id: str, at: datetime) -> None:
+        def confirmed(fact: Fact) -> Fact | None:
+            if fact.confirmed_at >= at or not (fact.is_open or fact.status == "proposed"):
+                return None
+            # `indexed` stays: the text is unchanged, so its point needs no write.
+            return fact.revised(at=fact.updated_at, confirmed_at=at, indexed=fact.indexed)
+
+        await revise(self.facts, user_id=user_id, fact_id=fact_id, change=confirmed)
+
+
+async def revise(facts: Facts, *, user_id: str, fact_id: str, change: Callable[[Fact], Fact | None]) -> Fact | None:
+    """Change a fact under the revision that it was read at; read and try again if another write came first.
+
+    `change` returns the next revision, or None to leave the fact as it is. Return the stored fact, or None if there is
+    no such fact.
+
+    Raises:
+        FactConflict: other writes came first ten times.
+    """
+    for _ in range(_TRIES):
+        fact = await facts.fact(user_id=user_id, fact_id=fact_id)
+        if fact is None:
+            return None
+        changed = change(fact)
+        if changed is None:
+            return fact
+        if await facts.replace(changed, revision=fact.revision):
+            return changed
+    raise FactConflict

@@ -1,0 +1,216 @@
+"""Forgetting: removes a fact's text from every place that keeps it, and leaves a tombstone without text.
+
+First every version of the fact is marked forgotten, so that recall skips it at once. Then its text is removed from the
+index and from what turns keep of it, and last from the facts themselves: they are needed to find it elsewhere. After a
+kill in between the same call completes what is left. The messages of the conversation and its summary stay.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from recollect.memory.facts.fact_history import tombstone
+from recollect.memory.facts.fact_writes import revise
+from recollect.memory.index.index_outbox import IndexOutbox
+from recollect.memory.ports.store import Facts, Store
+from recollect.memory.updates.updater import Updater
+from recollect.memory.values.decision import Change, Proposal, RefusedProposal
+from recollect.memory.values.errors import FactConflict, NotFound, UpdatePending
+from recollect.memory.values.fact import Ended, Fact, fold
+from recollect.memory.values.planned_write import PlannedWrite
+from recollect.memory.values.scope import GLOBAL_USER
+from recollect.memory.values.times import Clock
+from recollect.memory.values.turn import Turn
+from recollect.memory.values.update import Update
+
+logger = logging.getLogger(__name__)
+
+FORGOTTEN = "forgotten"
+_TRIES = 5
+_PENDING = 1_000
+
+
+async def family_of(facts: Facts, user_id: str, fact_id: str) -> list[Fact]:
+    """Return the fact with all facts that it replaced and that replaced it, directly or through others."""
+    found: dict[str, Fact] = {}
+    to_read = [fact_id]
+    while to_read:
+        wanted = to_read.pop()
+        if wanted in found:
+            continue
+        fact = await facts.fact(user_id=user_id, fact_id=wanted)
+        if fact is None:
+            continue
+        found[wanted] = fact
+        to_read += [fact.replaces] if fact.replaces is not None else []
+        to_read += [later.id for later in await facts.successors(user_id=user_id, fact_id=wanted)]
+    return list(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenTraces:
+    """Recognises traces of facts in a turn's record: by their ids, and by the texts that they had under their keys."""
+
+    ids: frozenset[str]
+    said: frozenset[tuple[str | None, str]]
+
+    @classmethod
+    def of(cls, facts: Sequence[Fact]) -> "ForgottenTraces":
+        """Collect the traces of `facts` and their earlier versions. A tombstone has its id alone."""
+        said: set[tuple[str | None, str]] = set()
+        for fact in facts:
+            told = [(fact.value, fact.statement), *((one["value"], one["statement"]) for one in fact.history)]
+            said |= {(fact.key, fold(text)) for texts in told for text in texts if text}
+        return cls(frozenset(fact.id for fact in facts), frozenset(said))
+
+    def has(self, key: str | None, text: str | None) -> bool:
+        """Tell whether one of the facts had this `text` under `key`."""
+        return text is not None and (key, fold(text)) in self.said
+
+    def without(self, turn: Turn) -> Turn:
+        """Return the turn without traces of the facts in its update and result; an equal turn if it has none."""
+        update, result = turn.update, turn.result
+        return replace(
+            turn,
+            update=None if update is None else self._without_update(update),
+            result=None if result is None else self._without_result(result),
+        )
+
+    def _without_update(self, update: Update) -> Update:
+        undo, earlier = update.undo, update.earlier
+        return replace(
+            update,
+            changes=self._without_changes(update.changes),
+            writes=self._without_writes(update.writes),
+            earlier=None if earlier is None else replace(earlier, writes=self._without_writes(earlier.writes)),
+            refused=tuple(_blank_refused(one) if self._is_refused(one) else one for one in update.refused),
+            proposals=tuple(one for one in update.proposals if not self._is_proposed(one)),
+            undo=None
+            if undo is None
+            else replace(
+                undo,
+                changes=self._without_changes(undo.changes),
+                left=tuple(replace(one, key=None) if one.fact_id in self.ids else one for one in undo.left),
+            ),
+        )
+
+    def _without_writes(self, writes: Sequence[PlannedWrite]) -> tuple[PlannedWrite, ...]:
+        return tuple(_blank_write(one) if one.inserts in self.ids else one for one in writes)
+
+    def _without_changes(self, changes: Sequence[Change]) -> tuple[Change, ...]:
+        return tuple(_blank_change(one) if one.fact_id in self.ids else one for one in changes)
+
+    def _is_refused(self, refused: RefusedProposal) -> bool:
+        return refused.fact_id in self.ids or self.has(refused.key, refused.value)
+
+    def _is_proposed(self, proposal: Proposal) -> bool:
+        return any(self.has(proposal.key, text) for text in (proposal.value, proposal.statement))
+
+    def _without_result(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
+        memory: Mapping[str, Any] = result.get("memory", {})
+        facts: Mapping[str, str] = memory.get("facts", {})
+        hits: Sequence[Mapping[str, Any]] = memory.get("hits", ())
+        kept = {key: value for key, value in facts.items() if not self.has(key, value)}
+        blanked = [{**hit, "content": ""} if hit["kind"] == "fact" and hit["id"] in self.ids else hit for hit in hits]
+        if len(kept) == len(facts) and blanked == list(hits):
+            return result
+        return {**result, "memory": {**memory, "facts": kept, "hits": blanked}}
+
+
+def _blank_change(change: Change) -> Change:
+    return replace(change, key=None, before=None, after=None, evidence="", reason=FORGOTTEN)
+
+
+def _blank_refused(refused: RefusedProposal) -> RefusedProposal:
+    return replace(refused, key=None, value=None, evidence="", reason=FORGOTTEN)
+
+
+def _blank_write(write: PlannedWrite) -> PlannedWrite:
+    return replace(write, key=None, value="", statement="", evidence="", tags=())
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """Forgets facts in the store and the index."""
+
+    store: Store
+    points: IndexOutbox
+    updater: Updater
+    clock: Clock
+    wait_seconds: float
+
+    async def forget(self, user_id: str, fact_id: str) -> None:
+        """Forget the fact; see `FactService.forget`."""
+        if await self.store.facts.fact(user_id=user_id, fact_id=fact_id) is None:
+            raise NotFound("There is no such fact of this user.")
+        # First, because a pending update may write the text again, and its record cannot be cleaned.
+        await self._settle(user_id)
+        family = await family_of(self.store.facts, user_id, fact_id)
+        for fact in family:
+            await revise(self.store.facts, user_id=user_id, fact_id=fact.id, change=self._marked)
+        await self.points.sync_soon(user_id)
+        traces = ForgottenTraces.of(family)
+        late = 0
+        async for holder in self._holders(user_id):
+            late += await self._clean(holder, traces)
+        for fact in family:
+            await revise(self.store.facts, user_id=user_id, fact_id=fact.id, change=self._blanked)
+        await self.points.sync_soon(user_id)
+        logger.info("fact forgotten", extra={"action": "fact_forgotten", "versions": len(family), "late": late})
+        if late:
+            raise UpdatePending(
+                "The fact is forgotten, but a turn that is still being learned from holds some of its text; "
+                "forget it again when that has ended."
+            )
+
+    def _marked(self, fact: Fact) -> Fact | None:
+        if fact.status == FORGOTTEN:
+            return None
+        now = self.clock()
+        return fact.revised(at=now, status=FORGOTTEN, ended=Ended("person", now, reason=FORGOTTEN))
+
+    def _blanked(self, fact: Fact) -> Fact:
+        # Written even if nothing changes: with this write the store removes the earlier bytes from its disk.
+        return tombstone(fact, at=fact.updated_at)
+
+    async def _settle(self, user_id: str) -> None:
+        """Wait up to `wait_seconds` until the user's pending updates have ended."""
+        pending = await self.store.updates.pending(user_id, limit=_PENDING)
+        await self.updater.wait_all_ended(pending, seconds=self.wait_seconds)
+
+    async def _holders(self, user_id: str) -> AsyncIterator[str]:
+        """Yield the users whose turns may have recalled the fact: all users if it is global."""
+        if user_id != GLOBAL_USER:
+            yield user_id
+            return
+        async for users in self.store.users():
+            for each in users:
+                if each != GLOBAL_USER:
+                    yield each
+
+    async def _clean(self, user_id: str, traces: ForgottenTraces) -> int:
+        """Clean the user's turns; return how many could not be, because their updates are pending."""
+        late = 0
+        async for turns in self.store.conversations.turns(user_id):
+            for turn in turns:
+                late += not await self._clean_turn(turn, traces)
+        return late
+
+    async def _clean_turn(self, turn: Turn, traces: ForgottenTraces) -> bool:
+        conversations = self.store.conversations
+        message = turn.message
+        for _ in range(_TRIES):
+            clean = traces.without(turn)
+            if clean == turn or clean.update is None or clean.result is None or turn.update is None:
+                return True
+            # A worker may be running a pending update, so only the turn's result may change meanwhile.
+            is_late = turn.update.status == "pending" and clean.update != turn.update
+            update = turn.update if is_late else clean.update
+            if await conversations.rewrite(turn, result=clean.result, update=update):
+                return not is_late
+            stored = await conversations.turn(user_id=message.user_id, turn_id=message.turn_id)
+            if stored is None:
+                return True
+            turn = stored
+        raise FactConflict("The turns that recalled the fact keep changing; forget it again.")

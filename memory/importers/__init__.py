@@ -1,1 +1,0 @@
-"""Sources of an import that are files; those that are databases are in `memory/stores/`."""

@@ -1,0 +1,1 @@
+"""Keeps the vector index equal to the store."""

@@ -1,0 +1,218 @@
+"""Makes the index follow facts and thread records: each one written with `indexed=False` gets or loses its point."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from weakref import WeakValueDictionary
+
+from recollect.memory.background.sweep import Sweep
+from recollect.memory.index.expected import fact_entry, summary_entry
+from recollect.memory.index.indexing import EMBED_BATCH, make_points
+from recollect.memory.ports.embedder import Embedder
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.vector_index import Entry, VectorIndex, fact_point_id
+from recollect.memory.values.errors import RecollectError, is_outage
+from recollect.memory.values.fact import Fact
+from recollect.memory.values.thread_record import ThreadRecord
+from recollect.memory.values.update import backoff
+
+logger = logging.getLogger(__name__)
+
+SWEEP_USERS = 1_000
+SOON_SECONDS = 5.0
+"""How long a caller waits for points, in seconds, before they are left to the background."""
+AT_ONCE = 8
+"""How many users are worked on in the background at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Owed:
+    """A fact or thread record at one revision, and the entry of its point (None: the point must be removed)."""
+
+    document: Fact | ThreadRecord
+    point_id: str
+    entry: Entry | None
+
+
+class IndexOutbox:
+    """Makes and removes the points of facts and thread records whose `indexed` flag is false.
+
+    The flag is written with the record, so that a kill loses no point. Points have derived ids, so that to make one
+    twice has the effect of making it once. If a record changes while its point is made, the point is made again from
+    the new revision.
+    """
+
+    def __init__(self, store: Store, index: VectorIndex, embedder: Embedder, *, sweep_seconds: float = 5.0) -> None:
+        self._store = store
+        self._index = index
+        self._embedder = embedder
+        self._sweep = Sweep("points-sweep", self._see_to_owing, seconds=sweep_seconds)
+        self._seen: set[str] | None = None
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._workers: dict[str, asyncio.Task[None]] = {}
+        self._poked = set[str]()
+        self._attempts = set[asyncio.Task[None]]()
+        self._closing = False
+
+    def start(self) -> None:
+        """Start the sweep, which finds the records that another process, or an earlier one, left unindexed."""
+        self._sweep.start()
+
+    async def close(self) -> None:
+        """Stop all work; unindexed records keep their flag."""
+        self._closing = True
+        await self._sweep.close()
+        tasks = [*self._workers.values(), *self._attempts]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def notify(self, user_id: str) -> None:
+        """Index this user's records in the background, and retry for as long as an outage lasts."""
+        self._poked.add(user_id)
+        if user_id not in self._workers and not self._closing:
+            self._workers[user_id] = asyncio.create_task(self._work(user_id), name="points-user")
+
+    async def sync(self, user_id: str) -> None:
+        """Index all unindexed records of this user now.
+
+        Raises:
+            StoreUnavailable, ModelUnavailable: the remaining records stay unindexed.
+            ValueError: the embedder's vector does not fit the index.
+        """
+        # One pass per user at a time in this process; another process may run one too, which `_follow` expects.
+        async with self._locks.setdefault(user_id, asyncio.Lock()):
+            while owed := await self._owed(user_id):
+                await self._settle(owed)
+
+    async def sync_soon(self, user_id: str) -> None:
+        """Run `sync` for at most `SOON_SECONDS`; a failure is logged, and the background does the rest."""
+        if self._closing:
+            return
+        attempt = asyncio.create_task(self._attempt(user_id), name="points-now")
+        self._attempts.add(attempt)
+        attempt.add_done_callback(self._attempts.discard)
+        await asyncio.wait({attempt}, timeout=SOON_SECONDS)
+
+    async def settled(self, user_id: str) -> None:
+        """Wait for the background work on this user, at most `SOON_SECONDS`."""
+        worker = self._workers.get(user_id)
+        if worker is not None:
+            await asyncio.wait({worker}, timeout=SOON_SECONDS)
+
+    async def users(self) -> list[str]:
+        """Return the users with unindexed records, of facts and of threads at most `SWEEP_USERS` each."""
+        facts = await self._store.facts.owed_users(limit=SWEEP_USERS)
+        return list(dict.fromkeys([*facts, *await self._store.threads.owed_users(limit=SWEEP_USERS)]))
+
+    async def _owed(self, user_id: str) -> list[_Owed]:
+        facts = await self._store.facts.owed(user_id=user_id, limit=EMBED_BATCH)
+        records = await self._store.threads.owed(user_id=user_id, limit=EMBED_BATCH)
+        return [*map(_of_fact, facts), *map(_of_record, records)]
+
+    async def _settle(self, owed: Sequence[_Owed]) -> None:
+        """Make and remove these points. A text that the embedder refuses does not hold up the others."""
+        try:
+            await self._follow(owed)
+        except (RecollectError, ValueError) as error:
+            if is_outage(error) or len(owed) == 1:
+                raise
+        else:
+            return
+        refused: Exception | None = None
+        for item in owed:
+            try:
+                await self._follow([item])
+            except (RecollectError, ValueError) as error:
+                if is_outage(error):
+                    raise
+                refused = error
+        if refused is not None:
+            raise refused
+
+    async def _follow(self, owed: Sequence[_Owed]) -> None:
+        # First the point, then the flag: after a kill between the two the point is made once more. The flag is set only
+        # on the revision that the point was made from, so that a record which changed meanwhile goes through again.
+        while owed:
+            await self._index.upsert(await make_points([item.entry for item in owed if item.entry], self._embedder))
+            for item in owed:
+                if item.entry is None:
+                    await self._index.remove(user_id=item.document.user_id, ids=[item.point_id])
+            changed = [item for item in owed if not await self._mark(item)]
+            owed = [await self._again(item) for item in changed]
+
+    async def _mark(self, owed: _Owed) -> bool:
+        """Mark the revision as indexed. Return False if it changed; True if it is gone and its point is removed."""
+        if isinstance(owed.document, Fact):
+            marked = await self._store.facts.mark_indexed(owed.document)
+        else:
+            marked = await self._store.threads.mark_indexed(owed.document)
+        return marked or (owed.entry is None and await self._read(owed) is None)
+
+    async def _read(self, owed: _Owed) -> Fact | ThreadRecord | None:
+        if isinstance(owed.document, Fact):
+            return await self._store.facts.fact(user_id=owed.document.user_id, fact_id=owed.document.id)
+        return await self._store.threads.record(owed.document.scope)
+
+    async def _again(self, owed: _Owed) -> _Owed:
+        """Return the item for the revision that is stored now, even if that one is marked as indexed already.
+
+        Another process may have made its point before this one overwrote it with an older text.
+        """
+        stored = await self._read(owed)
+        if stored is None:
+            return _Owed(owed.document, owed.point_id, None)
+        return _of_fact(stored) if isinstance(stored, Fact) else _of_record(stored)
+
+    async def _attempt(self, user_id: str) -> None:
+        try:
+            await self.sync(user_id)
+        except Exception as error:  # the boundary: whatever it was, the background tries again
+            _log_waiting(error)
+            self.notify(user_id)
+
+    async def _work(self, user_id: str) -> None:
+        tries = 0
+        try:
+            while user_id in self._poked:
+                self._poked.discard(user_id)
+                try:
+                    async with self._slots:
+                        await self.sync(user_id)
+                except Exception as error:  # the boundary of the task
+                    _log_waiting(error)
+                    tries += 1
+                    self._poked.add(user_id)
+                    await asyncio.sleep(backoff(tries, random.random()).total_seconds())
+        finally:
+            del self._workers[user_id]
+
+    async def _see_to_owing(self) -> None:
+        """Notify of the users who had unindexed records at the last sweep too; in the first sweep of everyone who has.
+
+        Records that are new since the last sweep are left to whoever wrote them, here or in another process.
+        """
+        owing = set(await self.users())
+        for user_id in owing if self._seen is None else owing & self._seen:
+            self.notify(user_id)
+        self._seen = owing
+
+
+def _of_fact(fact: Fact) -> _Owed:
+    return _Owed(fact, fact_point_id(fact.user_id, fact.id), fact_entry(fact) if fact.is_open else None)
+
+
+def _of_record(record: ThreadRecord) -> _Owed:
+    return _Owed(record, record.point_id, summary_entry(record) if record.has_point else None)
+
+
+def _log_waiting(error: Exception) -> None:
+    known = isinstance(error, RecollectError)
+    logger.warning(
+        "points of facts or summaries wait",
+        extra={"action": "points_wait", "error": type(error).__name__, "outage": is_outage(error)},
+        exc_info=None if known else error,
+    )

@@ -1,0 +1,1 @@
+"""Finds words and sentences in texts of any language. Pure."""

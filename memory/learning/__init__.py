@@ -1,0 +1,1 @@
+"""Decides what a turn teaches, and takes it back."""

@@ -1,0 +1,1 @@
+"""Asks models for candidate facts and reads what they answer."""

@@ -1,0 +1,1 @@
+"""Decides whether a quote carries what a fact would store. Pure."""

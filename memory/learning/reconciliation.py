@@ -1,0 +1,301 @@
+"""Reconciliation: compares proposals with what is known, and plans changes. The model proposes, code decides.
+
+`plan` is pure: it decides everything and writes nothing. Its caller records the plan with the turn, then does it write
+by write. Each write is idempotent.
+"""
+
+from dataclasses import replace
+
+from recollect.memory.facts.wording import bounded, clean, names_another, names_fact, worded
+from recollect.memory.learning.plan import Plan, PlanRequest, Refusal, Relearning, Review
+from recollect.memory.learning.plan_draft import WAITS, PlanDraft, reasons
+from recollect.memory.learning.plan_place import HISTORY, PlanPlace, held_then, place_of
+from recollect.memory.learning.plan_proof import (
+    doubt_of,
+    has_to_wait,
+    is_proved_since,
+    with_carried_dates,
+    with_carried_tags,
+)
+from recollect.memory.learning.proof.evidence import quote_problem
+from recollect.memory.learning.proposal_target import (
+    ReadProposal,
+    completed,
+    global_twin_of,
+    is_redated,
+    own_proposal,
+    says_something_else,
+    target_of,
+    twin_of,
+)
+from recollect.memory.learning.validity import Validity, read_validity
+from recollect.memory.values.decision import Change, Decision, Proposal, RefusedProposal
+from recollect.memory.values.fact import Fact, fold
+from recollect.memory.values.planned_write import PlannedWrite
+from recollect.memory.values.times import to_ms
+
+__all__ = ["MOST_DECISIONS", "Plan", "PlanRequest", "Relearning", "Review", "plan"]
+
+MOST_DECISIONS = 20
+"""At most this many decisions of a turn are planned; the others are refused."""
+
+
+def plan(request: PlanRequest) -> Plan:
+    """Plan the changes that the request's proposals make. Refuse an invalid proposal without harm to the others."""
+    draft = PlanDraft(request)
+    in_order = sorted(request.proposals, key=lambda proposal: proposal.source != "tool")
+    for count, proposal in enumerate(in_order, start=1):
+        try:
+            _decide(draft, proposal, count)
+        except Refusal as refusal:
+            draft.refused.append(_refused(proposal, refusal))
+    ordered = list(draft.planned.values())
+    return Plan(
+        changes=tuple(item.change for item in ordered),
+        writes=tuple(item.write for item in ordered),
+        refused=tuple(draft.refused),
+    )
+
+
+def _validity(request: PlanRequest, proposal: Proposal) -> Validity:
+    """Return the period in which the proposal says that its fact holds.
+
+    Raises:
+        Refusal: its dates make no period.
+    """
+    validity = read_validity(
+        proposal.valid_from,
+        proposal.valid_to,
+        proposal.evidence,
+        said_at=request.said,
+        message=request.times,
+    )
+    if validity.problem:
+        raise Refusal(validity.problem)
+    return validity
+
+
+def _decide(draft: PlanDraft, proposal: Proposal, count: int) -> None:
+    """Plan the turn's `count`-th proposal (from 1), or raise Refusal."""
+    if count > MOST_DECISIONS:
+        raise Refusal(f"it comes after the turn's first {MOST_DECISIONS} decisions")
+    request = draft.request
+    proposal = own_proposal(request, proposal)
+    problem = quote_problem(proposal.evidence, request.heard)
+    wording = worded(proposal)
+    if problem or wording.problem:
+        raise Refusal(problem or wording.problem or "")
+    wording = with_carried_tags(request, proposal, wording)
+    validity = _validity(request, proposal)  # before dates are left out: those that contradict each other are refused
+    proposal, note = with_carried_dates(request, proposal)
+    if note:
+        validity = _validity(request, proposal)
+        validity = replace(validity, note=reasons(note, validity.note or ""))
+    target = target_of(request, proposal)
+    told = ReadProposal(proposal, wording, validity, doubt_of(request, proposal, wording, validity, target))
+    if proposal.decision == "delete":
+        _end(draft, told, target)
+    elif proposal.decision == "keep":
+        _confirm(draft, told, target)
+    else:
+        _learn(draft, told, target)
+
+
+def _learn(draft: PlanDraft, told: ReadProposal, target: Fact | None) -> None:
+    """Plan an add or an update; what is known decides which of the two it is."""
+    told = completed(told, target)
+    key = told.proposal.key if told.proposal.key is not None or target is None else target.key
+    problem = told.wording.missing(key)
+    if problem:
+        raise Refusal(problem, target)
+    if draft.is_planned(told, key, waits=has_to_wait(draft.request, told, told.wording.tags, target)):
+        return
+    if draft.is_over(told) or draft.follows(told, key):
+        _write(draft, told, None, key, beside=True)
+        return
+    if target is not None:
+        is_news = says_something_else(told, target)
+    else:
+        target = twin_of(draft.request, told) or global_twin_of(draft.request, told, key)
+        is_news = target is None or (target.scope != "global" and is_redated(told, target))
+        if target is not None and is_news:
+            told, key = completed(told, target), target.key or key
+    if target is not None and not is_news:
+        _keep(draft, told.proposal, target)
+    else:
+        _write_in_order(draft, told, target, key)
+
+
+def _confirm(draft: PlanDraft, told: ReadProposal, target: Fact | None) -> None:
+    """Plan a keep: confirm the fact, or update it if the proposal says something else."""
+    target = target or twin_of(draft.request, told)
+    if target is None:
+        raise Refusal("it names no known fact")
+    if target.scope == "global" or not says_something_else(told, target):
+        return _keep(draft, told.proposal, target)
+    told = completed(told, target)
+    problem = told.wording.missing(target.key)
+    if problem:
+        raise Refusal(problem, target)
+    if draft.is_over(told):
+        return _write(draft, told, None, target.key, beside=True)
+    return _write_in_order(draft, told, target, target.key)
+
+
+def _end(draft: PlanDraft, told: ReadProposal, target: Fact | None) -> None:
+    """Plan a delete. Refuse it if its quote does not name the fact that it ends."""
+    proposal = told.proposal
+    if draft.request.relearning is not None and not draft.request.relearning.anew:
+        raise Refusal("learning again deletes nothing", target)
+    target = target or twin_of(draft.request, told)
+    if target is None:
+        raise Refusal("it names no known fact")
+    target = held_then(draft.request, target)
+    draft.check_may_change(target)
+    if told.wording.value and not names_fact(told.wording.value, target):
+        raise Refusal("its value is not that of the fact it names", target)
+    if not names_fact(proposal.evidence, target):
+        raise Refusal("the quote names nothing of the fact", target)
+    if names_another(proposal.evidence, target, draft.others(target)):
+        raise Refusal("the quote names another fact", target)
+    draft.check_untouched(target)
+    if has_to_wait(draft.request, told, (*target.tags, *told.wording.tags), target):
+        _propose_end(draft, told, target)
+        return
+    ended = told.validity.valid_to or told.validity.valid_from
+    until = draft.begin(target) if ended is None else to_ms(ended)
+    draft.record(
+        target.id,
+        draft.change(told, "delete", target, after=None),
+        PlannedWrite(at_ms=draft.at_ms(target), ends=target.id, valid_from_ms=until),
+    )
+
+
+def _propose_end(draft: PlanDraft, told: ReadProposal, target: Fact) -> None:
+    """Plan a delete that waits for a person: a copy of the fact, valid until the end that was said."""
+    waiting = next(
+        (fact for fact in draft.request.proposed if fact.proposes == "delete" and fact.replaces == target.id), None
+    )
+    if waiting is not None:
+        return _keep(draft, told.proposal, waiting)
+    fact_id = draft.new_id(f"delete:{target.id}", target.key, target.scope)
+    ended = told.validity.valid_to or told.validity.valid_from
+    change = draft.change(told, "delete", target, after=None, fact_id=fact_id, waits=True)
+    write = PlannedWrite(
+        at_ms=draft.at_ms(target),
+        inserts=fact_id,
+        key=target.key,
+        value=target.value,
+        statement=target.statement,
+        evidence=change.evidence,
+        scope=target.scope,
+        source=_source(told.proposal),
+        importance=target.importance,
+        tags=target.tags,
+        replaces=target.id,
+        status="proposed",
+        proposes="delete",
+        valid_from_ms=to_ms(target.valid_from),
+        valid_to_ms=None if ended is None else to_ms(ended),
+    )
+    return draft.record(target.id, replace(change, key=target.key), write)
+
+
+def _keep(draft: PlanDraft, proposal: Proposal, target: Fact) -> None:
+    if target.scope == "global":
+        raise Refusal("a global fact says so already", target)
+    earlier = draft.planned.get(target.id)
+    if earlier is not None and earlier.change.decision == "keep":
+        return
+    draft.check_untouched(target, instead_of=("delete",))
+    change = Change(
+        decision="keep",
+        fact_id=target.id,
+        key=target.key,
+        before=target.text,
+        after=target.text,
+        evidence=clean(proposal.evidence),
+        reason=reasons(
+            "" if proposal.decision == "keep" else f"proposed as {proposal.decision}",
+            WAITS if target.status == "proposed" else "",
+        ),
+        status="proposed" if target.status == "proposed" else None,
+    )
+    before = to_ms(target.confirmed_at)
+    write = PlannedWrite(at_ms=to_ms(draft.request.said), confirms=target.id, confirmed_ms=before)
+    draft.record(target.id, change, write)
+
+
+def _write_in_order(draft: PlanDraft, told: ReadProposal, target: Fact | None, key: str | None) -> None:
+    """Plan a new fact in place of `target`, or in the history of its key if something there was said later."""
+    place = place_of(draft.request, told, target, key)
+    if place is None:
+        return _write(draft, told, target, key)
+    if target is not None and told.proposal.scope != target.scope:
+        told = replace(told, proposal=replace(told.proposal, scope=target.scope))
+    if place.before is not None and told.says(place.before, key):
+        return _keep(draft, told.proposal, place.before)
+    return _write(draft, _of_the_past(told, place), place.before, key, beside=True)
+
+
+def _of_the_past(told: ReadProposal, place: PlanPlace) -> ReadProposal:
+    note = reasons(HISTORY, told.validity.note or "")
+    return replace(told, validity=replace(told.validity, valid_from=place.begin, valid_to=place.until, note=note))
+
+
+def _write(draft: PlanDraft, told: ReadProposal, target: Fact | None, key: str | None, *, beside: bool = False) -> None:
+    """Plan a new fact in place of `target`; with `beside`, next to facts under its key that hold at another time."""
+    wording, validity, request = told.wording, told.validity, draft.request
+    scope = target.scope if target is not None else told.proposal.scope
+    tags = wording.tags or (target.tags if target is not None else ())
+    waits = has_to_wait(request, told, (*tags, *(target.tags if target is not None else ())), target)
+    waiting = next((fact for fact in request.proposed if _waits_as(fact, told, key)), None)
+    if waiting is not None and (waits or not is_proved_since(request, told, waiting)):
+        return _keep(draft, told.proposal, waiting)
+    if target is not None:
+        draft.check_may_change(target)
+        draft.check_untouched(target, instead_of=("keep", "delete"), waits=waits)
+    part = key or fold(wording.statement)
+    fact_id = draft.new_id(f"beside:{part}:{fold(wording.value)}" if beside else part, key, scope)
+    decision: Decision = "update" if target is not None else "add"
+    after = wording.statement if key is None else wording.value
+    change = draft.change(told, decision, target, after=after, fact_id=fact_id, waits=waits)
+    write = PlannedWrite(
+        at_ms=draft.at_ms(target),
+        inserts=fact_id,
+        ends=target.id if target is not None and not waits else None,
+        key=key,
+        value=wording.value or wording.statement,
+        statement=wording.statement or f"{key}: {wording.value}",
+        evidence=change.evidence,
+        scope=scope,
+        source=_source(told.proposal),
+        importance=wording.importance,
+        tags=tags,
+        replaces=target.id if target is not None else None,
+        status="proposed" if waits else "active",
+        proposes=decision if waits else None,
+        valid_from_ms=draft.begin(target) if validity.valid_from is None else to_ms(validity.valid_from),
+        valid_to_ms=None if validity.valid_to is None else to_ms(validity.valid_to),
+    )
+    return draft.record(target.id if target is not None else fact_id, replace(change, key=key), write)
+
+
+def _waits_as(fact: Fact, told: ReadProposal, key: str | None) -> bool:
+    """Tell whether a proposed `fact` says the same, so that nobody has to decide on it twice."""
+    return fact.proposes in {"add", "update"} and fact.scope == told.proposal.scope and told.says(fact, key)
+
+
+def _source(proposal: Proposal) -> str:
+    return "tool" if proposal.source == "tool" else "turn"
+
+
+def _refused(proposal: Proposal, refusal: Refusal) -> RefusedProposal:
+    return RefusedProposal(
+        decision=proposal.decision,
+        fact_id=refusal.fact_id,
+        key=bounded(proposal.key),
+        value=bounded(proposal.value if proposal.value is not None else proposal.statement),
+        evidence=bounded(proposal.evidence) or "",
+        reason=str(refusal),
+    )

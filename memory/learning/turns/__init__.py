@@ -1,0 +1,1 @@
+"""Does what a person does with a finished turn: undo, learn again, regenerate."""

@@ -1,0 +1,169 @@
+"""Turn service: takes back what a turn taught, or has it learned from again, when a person asks for that.
+
+The request is written into the turn's update, and its facts step does it in the user's queue, so that it survives a
+kill.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
+
+from recollect.memory.index.index_outbox import IndexOutbox
+from recollect.memory.learning.reconciliation import Plan
+from recollect.memory.learning.undoing import plan_undo
+from recollect.memory.ports.chat_model import ChatMessage
+from recollect.memory.ports.store import Store
+from recollect.memory.updates.updater import Updater
+from recollect.memory.values.errors import FactsChanged, InvalidRequest, NotFound, Problem, UpdatePending
+from recollect.memory.values.times import Clock
+from recollect.memory.values.turn import Turn
+from recollect.memory.values.update import Left, Step, Undo, Update
+
+_TRIES = 10
+
+
+class Rehearsal(Protocol):
+    """Learns from a turn without storing anything."""
+
+    async def may_ask(self, model: str) -> bool:
+        """Tell whether `model` can be asked. Raise ModelUnavailable if the provider does not answer."""
+        ...
+
+    async def rehearse(self, turn: Turn, *, model: str | None = None) -> tuple[Plan, str]:
+        """Return the plan of learning from `turn` again, and the name of the model."""
+        ...
+
+    async def prompt(self, turn: Turn) -> list[ChatMessage]:
+        """Return the messages that would ask a model about `turn` now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TurnService:
+    """Handles turns for people. A call waits up to `wait_seconds` for a turn's update to end.
+
+    Raises:
+        NotFound: the user has no such turn.
+        UpdatePending: the turn is unfinished, or its update has not ended in time.
+        StoreUnavailable: from any call.
+    """
+
+    store: Store
+    points: IndexOutbox
+    updater: Updater
+    learning: Rehearsal
+    clock: Clock
+    wait_seconds: float
+
+    async def undo(self, user_id: str, turn_id: str, *, force: bool = False) -> dict[str, Any]:
+        """Take back all that the turn taught: {"turn_id", "undone": [CHANGE, …], "left": [LEFT, …]}.
+
+        LEFT is {"fact_id", "key", "reason"}. With `force`, leave and name what has changed since. Return the first
+        result again if the turn is undone already.
+
+        Raises:
+            FactsChanged: facts have changed since; nothing was done.
+        """
+        for _ in range(_TRIES):
+            turn, update = await self._ended(user_id, turn_id)
+            if update.undo is not None and update.undo.is_done:
+                return _undone(turn_id, update.undo)
+            now = self.clock()
+            made = await plan_undo(self.store.facts, turn, update, now=now)
+            if made.left and not force:
+                raise FactsChanged(details=_details(made.left))
+            wish = Undo(at=now, force=force)
+            if made.is_nothing:
+                return _undone(turn_id, wish)
+            if not await self._wish(turn, update, lambda update, wish=wish: replace(update, undo=wish)):
+                continue
+            _, update = await self._ended(user_id, turn_id)
+            await self.points.sync_soon(user_id)
+            if update.undo is None or not update.undo.done:
+                raise UpdatePending("The undo has not been done; the turn's update says why.", turn_id=turn_id)
+            if not update.undo.is_done:
+                raise FactsChanged(details=_details(update.undo.left))
+            return _undone(turn_id, update.undo)
+        raise UpdatePending(turn_id=turn_id)
+
+    async def learn(self, user_id: str, turn_id: str, *, model: str | None = None) -> dict[str, Any]:
+        """Learn from the turn again, by `model` if named: {"turn_id", "update"}. It adds and updates, never removes.
+
+        Raises:
+            InvalidRequest: the provider lists no such model.
+            ModelUnavailable: the provider does not say which models it lists.
+        """
+
+        def again(update: Update) -> Update:
+            return replace(update, planned=False, learned=update.learned + 1, wanted_model=model, undo=None, anew=False)
+
+        for _ in range(_TRIES):
+            turn, update = await self._ended(user_id, turn_id)
+            await self._check_model(model)
+            if await self._wish(turn, update, again):
+                ended = await self.updater.wait_ended(user_id=user_id, turn_id=turn_id, seconds=self.wait_seconds)
+                await self.points.sync_soon(user_id)
+                return {"turn_id": turn_id, "update": (ended or again(update)).as_json()}
+        raise UpdatePending(turn_id=turn_id)
+
+    async def rehearse(self, user_id: str, turn_id: str, *, model: str | None = None) -> dict[str, Any]:
+        """Return what learning again would change and refuse now. Store nothing. Raise as `learn` does."""
+        turn, _ = await self._ended(user_id, turn_id)
+        await self._check_model(model)
+        plan, name = await self.learning.rehearse(turn, model=model)
+        return {
+            "turn_id": turn_id,
+            "model": name,
+            "changes": [change.as_json() for change in plan.changes],
+            "refused": [asdict(refused) for refused in plan.refused],
+            "dry_run": True,
+        }
+
+    async def prompt(self, user_id: str, turn_id: str) -> dict[str, Any]:
+        """Return what a model would be asked about the turn now: {"turn_id", "messages"}. Ask nobody."""
+        turn = await self.store.conversations.turn(user_id=user_id, turn_id=turn_id)
+        if turn is None:
+            raise NotFound("There is no such turn of this user.")
+        return {"turn_id": turn_id, "messages": await self.learning.prompt(turn)}
+
+    async def _check_model(self, model: str | None) -> None:
+        """Raise InvalidRequest if the provider lists no such `model`."""
+        # An unknown name looks like an outage to the facts step, which would retry it for as long.
+        if model is not None and not await self.learning.may_ask(model):
+            raise InvalidRequest(problems=[Problem("model", "is none that the provider lists; see GET /v1/models")])
+
+    async def _ended(self, user_id: str, turn_id: str) -> tuple[Turn, Update]:
+        """Return the turn and its update, once that has ended; wait up to `wait_seconds`."""
+        conversations = self.store.conversations
+        turn = await conversations.turn(user_id=user_id, turn_id=turn_id)
+        if turn is not None and turn.update is not None and turn.update.status == "pending":
+            await self.updater.wait_ended(user_id=user_id, turn_id=turn_id, seconds=self.wait_seconds)
+            turn = await conversations.turn(user_id=user_id, turn_id=turn_id)
+        if turn is None:
+            raise NotFound("There is no such turn of this user.")
+        if turn.update is None:
+            raise UpdatePending("The turn is unfinished: it has no reply yet, and taught nothing.", turn_id=turn_id)
+        if turn.update.status == "pending":
+            raise UpdatePending(turn_id=turn_id)
+        return turn, turn.update
+
+    async def _wish(self, turn: Turn, update: Update, change: Callable[[Update], Update]) -> bool:
+        """Write a request for the facts step into the ended update; return False if that has changed meanwhile."""
+        wished = replace(change(update), steps={**update.steps, "facts": Step()})
+        # A conditional write: it fails if a worker or another request has changed the update since it was read.
+        if not await self.store.conversations.rewrite(turn, result=turn.result or {}, update=wished):
+            return False
+        self.updater.notify(turn.message.user_id)
+        return True
+
+
+def _undone(turn_id: str, undo: Undo) -> dict[str, Any]:
+    return {
+        "turn_id": turn_id,
+        "undone": [change.as_json() for change in undo.changes],
+        "left": _details(undo.left),
+    }
+
+
+def _details(left: tuple[Left, ...]) -> list[dict[str, str | None]]:
+    return [asdict(one) for one in left]

@@ -1,0 +1,1 @@
+"""Chooses, opens and closes the backends that a configuration names."""

@@ -1,0 +1,76 @@
+"""Opens the models for extraction and summaries, and reads the files that steer them. A composition root."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from recollect.memory.learning.extraction.schema import WantedKeys
+from recollect.memory.opening.observed import OTHER_MODEL, ObservedChat
+from recollect.memory.ports.chat_model import ChatModel
+from recollect.memory.ports.extractor import Extractor
+from recollect.memory.ports.observing import Observer
+from recollect.memory.ports.summarizer import Summarizer
+from recollect.memory.providers.catalog import ExtractionChats, open_extraction_chats
+from recollect.memory.providers.endpoint import endpoint
+from recollect.memory.values.mem_config import MemoryConfig
+
+
+@dataclass(frozen=True, slots=True)
+class LearningModels:
+    """Holds the models that learn; `name` is the first of EXTRACTION_MODEL, `schema` limits the keys of facts.
+
+    `rules` are the instructions of EXTRACTION_PROMPT_FILE, or None.
+    """
+
+    name: str
+    extractor: Extractor
+    summarizer: Summarizer
+    schema: WantedKeys | None
+    rules: str | None = None
+
+
+async def open_models(stack: AsyncExitStack, config: MemoryConfig, observer: Observer) -> LearningModels:
+    """Open the models that `config` names, until the stack closes; without a provider, open the offline rules.
+
+    Raises:
+        ConfigurationError: a setting is wrong, or a file cannot be read.
+    """
+    chats = _watched(await stack.enter_async_context(open_extraction_chats(config)), observer)
+    rules, schema = await asyncio.to_thread(_extraction_files, config)
+    name = chats.first.name
+    from recollect.memory.providers.offline import OfflineExtractor
+
+    offline = OfflineExtractor(schema=schema)
+    if endpoint(config) is None:
+        from recollect.memory.threads.extractive_summary import ExtractiveSummarizer
+
+        return LearningModels(name, offline, ExtractiveSummarizer(), schema, rules)
+    from recollect.memory.learning.extraction.model_extractor import ModelExtractor
+    from recollect.memory.threads.model_summarizer import ModelSummarizer
+
+    extractor = ModelExtractor(
+        chats.models, open_named=chats.open_named, rules=rules, schema=schema, second_look=offline
+    )
+    return LearningModels(name, extractor, ModelSummarizer(chats.models), schema, rules)
+
+
+def _watched(chats: ExtractionChats, observer: Observer) -> ExtractionChats:
+    """Return `chats` with an observer of their calls; models that callers name share one label."""
+    open_named = chats.open_named
+
+    @asynccontextmanager
+    async def open_watched(name: str) -> AsyncGenerator[ChatModel]:
+        assert open_named is not None
+        async with open_named(name) as chat:
+            yield ObservedChat(chat, observer, OTHER_MODEL)
+
+    models = tuple(ObservedChat(chat, observer) for chat in chats.models)
+    return ExtractionChats(models, open_watched if open_named is not None else None)
+
+
+def _extraction_files(config: MemoryConfig) -> tuple[str | None, WantedKeys | None]:
+    """Read the extraction's instructions and its schema of keys, each None where `config` names no file."""
+    from recollect.memory.providers.extraction_files import read_rules, read_schema
+
+    return read_rules(config.extraction_prompt_file), read_schema(config.extraction_schema_file)

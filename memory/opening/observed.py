@@ -1,0 +1,100 @@
+"""Wraps models and steps, so that an observer sees each of their calls."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from recollect.memory.ports.chat_model import ChatReply, ChatRequest, ForwardingChat
+from recollect.memory.ports.embedder import Embedder
+from recollect.memory.ports.observing import Observer
+from recollect.memory.updates.user_work import Deferred, Save, StepWork
+from recollect.memory.values.turn import Turn
+from recollect.memory.values.update import Update
+
+OTHER_MODEL = "other"
+"""Label of all models that callers name: their names are text of users, and must not become labels of metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedChat(ForwardingChat):
+    """Passes every call on to `chat`, shows it to the observer, and counts its tokens. Pings go past the observer."""
+
+    observer: Observer
+    label: str | None = None
+    """The model's name for the observer; None stands for its own name."""
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Ask the model."""
+        with self.observer.model_call("chat", self._label(request)):
+            reply = await self.chat.complete(request)
+        self.observer.tokens(reply.usage)
+        return reply
+
+    async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
+        """Ask the model; the call lasts as long as its stream is read."""
+        with self.observer.model_call("chat", self._label(request)):
+            async for piece in self.chat.stream(request):
+                if isinstance(piece, ChatReply):
+                    self.observer.tokens(piece.usage)
+                yield piece
+
+    def _label(self, request: ChatRequest) -> str:
+        """Return the configured model's label, or `OTHER_MODEL` for a model that the caller named."""
+        return (self.label or self.chat.name) if request.model in {None, self.chat.name} else OTHER_MODEL
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedEmbedder:
+    """Passes every call on to `embedder`, and shows it to the observer."""
+
+    embedder: Embedder
+    observer: Observer
+
+    @property
+    def model(self) -> str:
+        """Return the wrapped embedder's model."""
+        return self.embedder.model
+
+    @property
+    def knows_meaning(self) -> bool:
+        """Tell whether the wrapped embedder's vectors follow meaning."""
+        return self.embedder.knows_meaning
+
+    async def dimension(self) -> int:
+        """Return the length of the wrapped embedder's vectors."""
+        return await self.embedder.dimension()
+
+    async def embed_query(self, text: str) -> Sequence[float]:
+        """Embed a query."""
+        with self.observer.model_call("embed", self.embedder.model):
+            return await self.embedder.embed_query(text)
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
+        """Embed texts that are to be found."""
+        with self.observer.model_call("embed", self.embedder.model):
+            return await self.embedder.embed_documents(texts)
+
+    async def ping(self) -> None:
+        """Ping the embedder without the observer."""
+        await self.embedder.ping()
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedStep:
+    """Passes every call on to `work`, a kind of step of updates, and shows its runs to the observer."""
+
+    name: str
+    work: StepWork
+    observer: Observer
+
+    async def run(self, turn: Turn, update: Update, save: Save) -> Update:
+        """Run the step."""
+        with self.observer.step(self.name, turn):
+            return await self.work.run(turn, update, save)
+
+    async def deferred(self, turns: Sequence[tuple[Turn, Update]]) -> Deferred:
+        """Return which of the turns the wrapped step defers."""
+        return await self.work.deferred(turns)
+
+    async def take_back(self, turn: Turn) -> None:
+        """Let the wrapped step take back what it did for `turn`."""
+        await self.work.take_back(turn)

@@ -1,0 +1,83 @@
+"""The observer port: how long stages take, which models and stores are called, how turns end.
+
+An observer receives names, ids of turns and numbers, never anybody's text. Without one this costs next to nothing: each
+stage enters an empty context manager, and no store is wrapped.
+"""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol, TypeVar
+
+from recollect.memory.ports.chat_model import Usage
+from recollect.memory.values.turn import Turn
+
+Store = TypeVar("Store")
+Watched = AbstractContextManager[object]
+"""A context manager around the observed work: it sees when that begins and ends, and whether it raised."""
+
+
+class Observer(Protocol):
+    """Learns what is done, and how long it takes. No method may raise, or wait."""
+
+    def turn(self, user_id: str, turn_id: str) -> Watched:
+        """Observe a turn from its request to its reply."""
+        ...
+
+    def turn_ended(self, code: str | None) -> None:
+        """Record that the turn of this task has its reply (`code` None), or failed with an error of this code."""
+        ...
+
+    def stage(self, name: str) -> Watched:
+        """Observe a node of the turn's graph."""
+        ...
+
+    def step(self, name: str, turn: Turn) -> Watched:
+        """Observe a step of a turn's update, which runs in the background after the turn."""
+        ...
+
+    def model_call(self, name: str, model: str) -> Watched:
+        """Observe a call of a model: `name` is the operation."""
+        ...
+
+    def tokens(self, usage: Usage) -> None:
+        """Record the tokens that the provider counted for a call."""
+        ...
+
+    def store(self, name: str, store: Store) -> Store:
+        """Return what to use in place of `store`: itself, or a wrapper that observes its calls."""
+        ...
+
+
+UNWATCHED: Watched = nullcontext()
+
+
+class Unobserved:
+    """An observer that does nothing."""
+
+    def turn(self, user_id: str, turn_id: str) -> Watched:
+        """Do nothing."""
+        return UNWATCHED
+
+    def turn_ended(self, code: str | None) -> None:
+        """Do nothing."""
+
+    def stage(self, name: str) -> Watched:
+        """Do nothing."""
+        return UNWATCHED
+
+    def step(self, name: str, turn: Turn) -> Watched:
+        """Do nothing."""
+        return UNWATCHED
+
+    def model_call(self, name: str, model: str) -> Watched:
+        """Do nothing."""
+        return UNWATCHED
+
+    def tokens(self, usage: Usage) -> None:
+        """Do nothing."""
+
+    def store(self, name: str, store: Store) -> Store:
+        """Return the store itself."""
+        return store
+
+
+UNOBSERVED = Unobserved()

@@ -1,0 +1,44 @@
+"""Bounds a chat model's replies: a longer one is an error, and the rest of it is not read."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import cast
+
+from recollect.memory.ports.chat_model import ChatReply, ChatRequest, ForwardingChat
+from recollect.memory.providers.wire import AnswerTooLong
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedChat(ForwardingChat):
+    """Asks `chat`, whose replies may have at most `most` characters (MAX_REPLY_CHARACTERS)."""
+
+    most: int
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Ask the model.
+
+        Raises:
+            AnswerTooLong: the reply is longer.
+        """
+        reply = await self.chat.complete(request)
+        self._check(len(reply.text))
+        return reply
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[str | ChatReply, None]:
+        """Ask the model; close the connection where the reply gets too long.
+
+        Raises:
+            AnswerTooLong: the reply is longer.
+        """
+        characters = 0
+        async with aclosing(cast("AsyncGenerator[str | ChatReply, None]", self.chat.stream(request))) as items:
+            async for item in items:
+                if isinstance(item, str):
+                    characters += len(item)
+                    self._check(characters)
+                yield item
+
+    def _check(self, characters: int) -> None:
+        if characters > self.most:
+            raise AnswerTooLong

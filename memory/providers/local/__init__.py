@@ -1,0 +1,1 @@
+"""Runs local ONNX models through fastembed."""

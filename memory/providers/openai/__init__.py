@@ -1,0 +1,1 @@
+"""Speaks to OpenAI and every server with its protocol."""

@@ -1,0 +1,1 @@
+"""Searches the memory: from a message to ranked hits."""

@@ -1,0 +1,123 @@
+"""Chooses the documents that a search looks into, and those that a turn gets whole."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+
+from recollect.memory.ports.documents import Attached, Document, Documents
+from recollect.memory.ports.vector_index import Entry, Origin
+from recollect.memory.recall.hit import Hit
+from recollect.memory.recall.ranking import recency
+from recollect.memory.values.scope import GLOBAL_USER, Scope
+from recollect.memory.values.times import Clock
+from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN
+
+MOST_WHOLE_TOKENS = 2_000
+"""Attached documents are given whole as long as they fit into this together, in the order of attaching."""
+MOST_OF_DOMAINS = 5_000
+"""How many of an owner's documents in the wanted domains are searched at most, newest first."""
+EMPTY_SECONDS = 1.0
+"""How long, in seconds, "nobody has a document" is cached. A service without documents asks the store no more often
+than that; a first document that another process adds is found that much later."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchableDocuments:
+    """The documents whose passages a search may find: by owner their ids, or None for all of that owner's.
+
+    `attached` are the documents that the thread has attached, in the order of attaching.
+    """
+
+    documents: Mapping[str, Sequence[str] | None] = field(default_factory=dict[str, Sequence[str] | None])
+    attached: Sequence[Document] = ()
+
+    @property
+    def is_nothing(self) -> bool:
+        """Tell whether no document is searchable."""
+        return all(ids is not None and not ids for ids in self.documents.values())
+
+    def without(self, given: Collection[str]) -> "SearchableDocuments":
+        """Return these documents but the `given` ones, which the turn shows already.
+
+        An owner of whom all documents are searchable (None) stays so: the search drops the given ones itself.
+        """
+        left = {
+            owner: None if ids is None else [one for one in ids if one not in given]
+            for owner, ids in self.documents.items()
+        }
+        return SearchableDocuments(left, self.attached)
+
+
+NOTHING = SearchableDocuments()
+
+
+class Attachments:
+    """Looks documents up for searches. Call `notice` when a document is added."""
+
+    def __init__(self, documents: Documents, clock: Clock) -> None:
+        self._documents = documents
+        self._clock = clock
+        self._empty_until = 0.0
+
+    def notice(self) -> None:
+        """Forget the cached answer that nobody has a document, because one is being added."""
+        self._empty_until = 0.0
+
+    async def searchable(
+        self, scope: Scope, domains: Sequence[str], *, attached_only: bool = False
+    ) -> SearchableDocuments:
+        """Return the documents that a search of `scope` looks into: attached, the user's own and everybody's.
+
+        Attached documents are always included. Of the others, `domains` includes those in one of these domains; without
+        `domains` all are included, or none with `attached_only`.
+        """
+        if monotonic() < self._empty_until:
+            return NOTHING
+        holdings = await self._documents.holdings(scope.user_id)
+        owners = [name for name, holds in ((scope.user_id, holdings.own), (GLOBAL_USER, holdings.shared)) if holds]
+        if not owners:
+            if await self._documents.is_empty():
+                self._empty_until = monotonic() + EMPTY_SECONDS
+            return NOTHING
+        attached: list[Attached] = []
+        if scope.thread_id is not None:
+            attached = await self._documents.attached(scope)
+        ready = [one.document for one in attached if one.document.version]
+        if not domains and not attached_only:
+            return SearchableDocuments(dict.fromkeys(owners), ready)
+        reached: dict[str, Sequence[str] | None] = {}
+        for owner in owners:
+            ids = [one.id for one in ready if one.user_id == owner]
+            if domains:
+                ids += await self._documents.in_domains(owner, domains, limit=MOST_OF_DOMAINS)
+            reached[owner] = list(dict.fromkeys(ids))
+        return SearchableDocuments(reached, ready)
+
+    async def whole(self, reach: SearchableDocuments) -> list[Hit]:
+        """Return the attached documents that fit into `MOST_WHOLE_TOKENS` together, whole and unranked."""
+        left = MOST_WHOLE_TOKENS * CHARACTERS_PER_TOKEN
+        hits = list[Hit]()
+        for document in reach.attached:
+            if document.characters <= left:
+                left -= document.characters
+                text = await self._text(document)
+                if text:
+                    hits.append(self._given(document, text))
+        return hits
+
+    async def _text(self, document: Document) -> str:
+        batches = self._documents.passages.of_document(user_id=document.user_id, document_id=document.id)
+        return "".join([passage.text async for batch in batches for passage in batch]).strip()
+
+    def _given(self, document: Document, text: str) -> Hit:
+        entry = Entry(
+            id=document.id,
+            user_id=document.user_id,
+            thread_id=None,
+            turn_id=None,
+            kind="document",
+            content=text,
+            created_at=document.updated_at,
+            origin=Origin(document.id, document.title, document.domain, document.source),
+        )
+        return Hit(entry, 0.0, 0.0, recency(document.updated_at, self._clock()), whole=True)

@@ -1,0 +1,91 @@
+"""Narrows a search's candidates step by step, and records for the trace which step dropped a candidate, and why."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from recollect.memory.recall.hit import CandidateTrace, Hit, Stage
+from recollect.memory.recall.ranking import Scored
+
+
+class _Out(NamedTuple):
+    """The candidates that one step dropped."""
+
+    scored: Sequence[Scored]
+    stage: Stage
+    reason: str
+
+
+class CandidateFilter:
+    """Holds the candidates that are `left`, best first, and traces the dropped ones.
+
+    `fallen` are the traces of candidates that were dropped before the ranking.
+    """
+
+    def __init__(self, scored: Sequence[Scored], fallen: Sequence[CandidateTrace] = ()) -> None:
+        self.left = list(scored)
+        self._out: list[_Out] = []
+        self._beside: dict[str, tuple[Stage, str | None]] = {}
+        self._fallen = fallen
+
+    def keep(self, fits: Callable[[Scored], bool], stage: Stage, reason: str) -> None:
+        """Drop every candidate for which `fits` is false."""
+        kept, out = list[Scored](), list[Scored]()
+        for one in self.left:
+            (kept if fits(one) else out).append(one)
+        self._leave(kept, out, stage, reason)
+
+    def first(self, count: int, stage: Stage, reason: str) -> None:
+        """Drop all but the first `count` candidates."""
+        self._leave(self.left[:count], self.left[count:], stage, reason)
+
+    def choose(self, places: Sequence[int], stage: Stage, reason: str) -> None:
+        """Keep the candidates at `places` (indices into `left`), in that order, and drop the others."""
+        chosen = set(places)
+        out = [one for place, one in enumerate(self.left) if place not in chosen]
+        self._leave([self.left[place] for place in places], out, stage, reason)
+
+    def drop(self, ids: Collection[str], stage: Stage, reason: str) -> None:
+        """Drop the entries with these `ids`, whether they were ranked or added beside a hit."""
+        self.keep(lambda one: _id(one) not in ids, stage, reason)
+        self._beside |= {key: (stage, reason) for key in self._beside if key in ids}
+
+    def rescore(self, name: str, scores: Sequence[float]) -> None:
+        """Give the candidates that are left new `scores`, traced under `name`, and sort by them; the sort is stable."""
+        scored = [
+            replace(one, score=score, scores={**one.scores, name: score})
+            for one, score in zip(self.left, scores, strict=True)
+        ]
+        self.left = sorted(scored, key=lambda one: -one.score)
+
+    def add(self, stage: Stage, hits: Sequence[Hit]) -> None:
+        """Record `hits` that are returned although they were dropped or never ranked."""
+        self._beside |= {hit.entry.id: (stage, None) for hit in hits}
+
+    def trace(self) -> Iterator[CandidateTrace]:
+        """Yield all traces: the selected candidates, the hits beside them, then the dropped ones, latest step first."""
+        yield from (CandidateTrace(_memory_id(one), one.scores, "selected") for one in self.left)
+        ranked = {_id(one): one.scores for out in self._out for one in out.scored if _id(one) in self._beside}
+        beside = [
+            CandidateTrace(key, ranked.get(key, {}), stage, reason) for key, (stage, reason) in self._beside.items()
+        ]
+        yield from sorted(beside, key=lambda traced: traced.reason is not None)
+        for out in reversed(self._out):
+            yield from (
+                CandidateTrace(_memory_id(one), one.scores, out.stage, out.reason)
+                for one in out.scored
+                if _id(one) not in self._beside
+            )
+        yield from self._fallen
+
+    def _leave(self, kept: list[Scored], out: Sequence[Scored], stage: Stage, reason: str) -> None:
+        self.left = kept
+        self._out.append(_Out(out, stage, reason))
+
+
+def _id(one: Scored) -> str:
+    return one.candidate.entry.id
+
+
+def _memory_id(one: Scored) -> str:
+    return one.candidate.entry.memory_id

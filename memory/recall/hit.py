@@ -1,0 +1,79 @@
+"""The result of a recall: its hits, and the trace that explains them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from typing import Any, Literal
+
+from recollect.memory.ports.vector_index import Entry
+from recollect.memory.values.times import iso
+
+Stage = Literal["selected", "neighbour", "session", "recent", "period", "gone", "threshold", "rank", "mmr", "budget"]
+"""The last step that a candidate reached: the first five are among the hits, the others name the step that dropped it.
+
+`neighbour`, `session`, `recent` and `period` were not ranked, but returned beside a hit, with its whole session, for
+want of a hit, or because the query asks for a time and nothing else. `gone`: the store does not confirm it any more.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One recalled memory. `similarity` is the raw cosine in [-1, 1], `recency` in [0, 1], `score` ordered it.
+
+    `excerpt`: the content is the best passages of a longer text. `whole`: a document that is given whole, unranked.
+    """
+
+    entry: Entry
+    score: float
+    similarity: float
+    recency: float
+    excerpt: bool = False
+    whole: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the HIT of the HTTP contract."""
+        entry = self.entry
+        shown: dict[str, Any] = {
+            "id": entry.memory_id,
+            "kind": entry.kind,
+            "role": entry.role,
+            "name": entry.name,
+            "content": entry.content,
+            "score": round(self.score, 6),
+            "similarity": round(self.similarity, 6),
+            "recency": round(self.recency, 6),
+            "created_at": iso(entry.created_at),
+            "thread_id": entry.thread_id,
+            "turn_id": entry.turn_id,
+            "message_id": entry.message_id,
+        }
+        if entry.origin is not None:
+            shown["document"] = asdict(entry.origin)
+        return shown | {name: True for name in ("excerpt", "whole") if getattr(self, name)}
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateTrace:
+    """One candidate's scores by step, the last stage that it reached, and the reason if it was dropped there."""
+
+    id: str
+    scores: Mapping[str, float]
+    stage: Stage
+    reason: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the entry of a trace in the HTTP contract. It holds no text of the user's."""
+        scores = {name: round(score, 6) for name, score in self.scores.items()}
+        return {"id": self.id, "scores": scores, "stage": self.stage, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The hits, best first. `trace` yields each candidate's trace when it is called, those of the hits first."""
+
+    hits: Sequence[Hit] = field(default_factory=list[Hit])
+    trace: Callable[[], Iterable[CandidateTrace]] = tuple
+
+    def trace_json(self, *, limit: int | None = None) -> list[dict[str, Any]]:
+        """Return the trace of at most `limit` candidates."""
+        return [traced.as_json() for traced in islice(self.trace(), limit)]

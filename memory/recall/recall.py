@@ -1,0 +1,160 @@
+"""The read path of a turn: window, facts, and the search for what a message needs beyond them."""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from recollect.memory.ports.store import Store
+from recollect.memory.recall.attachments import NOTHING, Attachments
+from recollect.memory.recall.hit import Recalled
+from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.recall.search import Request, Search
+from recollect.memory.threads.window import read_window
+from recollect.memory.values.fact import Fact, by_weight, fact_dict
+from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.thread_record import ThreadRecord
+from recollect.memory.values.times import Clock
+from recollect.memory.values.turn import Exchange
+
+logger = logging.getLogger(__name__)
+
+WORKING_MEMORY_IMPORTANCE = 0.7
+"""The least importance, in [0, 1], at which a thread's own fact enters the prompt."""
+MOST_FACTS = 5_000
+"""How many living facts a turn reads at most, newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFacts:
+    """The facts that every prompt gets: the keyed ones as a dict, pinned free-text ones as statements.
+
+    The weightiest come first. Other free-text facts are recalled by meaning.
+    """
+
+    facts: Mapping[str, str]
+    notes: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """The read path in three separate calls, window, facts and search, so that one may fail without the others."""
+
+    store: Store
+    finding: Search
+    config: MemoryConfig
+    clock: Clock
+    shelf: Attachments
+
+    async def window(self, scope: Scope, options: RecallOptions, *, before: int | None = None) -> list[Exchange]:
+        """Return the thread's last turns that fit into the window, oldest first. `before`: see `read_window`."""
+        found = await read_window(
+            self.store.conversations,
+            scope,
+            turns=options.window,
+            tokens=self.config.window_tokens,
+            before=before,
+        )
+        _say("window read", "window_read", scope, turns=len(found))
+        return found
+
+    async def facts(self, scope: Scope, *, with_global: bool = False, without: str | None = None) -> KnownFacts:
+        """Return the facts that hold for the user and, with a thread in `scope`, the important ones of that thread.
+
+        `with_global` includes the facts that everybody sees. `without` is the id of a turn that is being regenerated:
+        what was learned from it is left out.
+        """
+        now = self.clock()
+        living = await self.store.facts.living(scope, at=now, limit=MOST_FACTS, with_global=with_global)
+        known = [fact for fact in living if fact.holds(now) and _is_weighty(fact)]
+        known = [fact for fact in known if without is None or fact.turn_id != without]
+        _say("facts read", "facts_read", scope, living=len(living), known=len(known))
+        return KnownFacts(
+            facts=fact_dict(known),
+            notes=[fact.statement for fact in by_weight(fact for fact in known if fact.key is None and fact.pinned)],
+        )
+
+    async def thread(self, scope: Scope) -> ThreadRecord | None:
+        """Return the thread's record, which holds the summary of the turns that left the window."""
+        return await self.store.threads.record(scope)
+
+    async def search(
+        self,
+        scope: Scope,
+        text: str,
+        options: RecallOptions,
+        *,
+        before: int | None = None,
+        without: str | None = None,
+        known: Collection[str] = (),
+    ) -> Recalled:
+        """Search for a turn of the thread by `text`; leave out what its window and its facts show already.
+
+        The hits, best first, are past messages of the thread (or with `options.scope` all of the user's), the user's
+        free-text facts, summaries of other archived threads, and passages of documents. Where none of these exist,
+        nothing is embedded or searched. Small documents that the thread has attached come first, whole, and do not
+        count for `top_k`. `before` is the position of the turn that is being answered; `without` the id of a turn that
+        is left out, because it is being regenerated; `known` the ids of further turns that are shown already.
+
+        Raises:
+            InvalidRequest: the options' time zone does not exist.
+            IndexUnavailable, StoreUnavailable, ModelUnavailable: the search is not possible now.
+        """
+        reach = await self.shelf.searchable(scope, options.domains) if "document" in options.kinds else NOTHING
+        whole = await self.shelf.whole(reach) if reach.attached else []
+        if options.top_k == 0:
+            return Recalled(whole)
+        given = frozenset(hit.entry.id for hit in whole)
+        shown = await self.window(scope, options, before=before)
+        sought = scope if options.scope == "thread" else Scope(scope.user_id)
+        turns = [exchange.user.turn_id for exchange in shown]
+        if without is not None:
+            turns.append(without)
+        turns += [turn_id for turn_id in known if turn_id not in turns]
+        if reach.without(given).is_nothing and not await self._has_more(sought, len(turns)):
+            return Recalled(whole)
+        request = Request(
+            sought,
+            text,
+            options,
+            shown=turns,
+            for_turn=True,
+            thread_id=scope.thread_id,
+            reach=reach.without(given),
+            given=given,
+        )
+        found = await self.finding.find(request, now=self.clock())
+        return replace(found, hits=[*whole, *found.hits]) if whole else found
+
+    async def find(self, scope: Scope, text: str, options: RecallOptions, *, now: datetime | None = None) -> Recalled:
+        """Search the thread, or all of the user's memory where `scope` has none, without a turn; best hits first.
+
+        In a thread only the documents that it has attached are searched, and those in `options.domains`. Times in the
+        text, and recency, are computed from `now` (UTC; default: the clock).
+
+        Raises:
+            InvalidRequest: the options' time zone does not exist.
+            IndexUnavailable, StoreUnavailable, ModelUnavailable: the search is not possible now.
+        """
+        reach = NOTHING
+        if "document" in options.kinds and options.top_k:
+            is_thread = scope.thread_id is not None
+            reach = await self.shelf.searchable(scope, options.domains, attached_only=is_thread)
+        return await self.finding.find(Request(scope, text, options, reach=reach), now=now or self.clock())
+
+    async def _has_more(self, sought: Scope, shown: int) -> bool:
+        """Tell whether `sought` has more than the `shown` turns of the window: another turn, or a free-text fact."""
+        if await self.store.conversations.count_turns(sought, at_most=shown + 1) > shown:
+            return True
+        return await self.store.facts.has_notes(Scope(sought.user_id))
+
+
+def _say(text: str, action: str, scope: Scope, **counts: int) -> None:
+    """Log what was read: ids and counts, no text of the user's."""
+    logger.debug(text, extra={"action": action, "user_id": scope.user_id, "thread_id": scope.thread_id, **counts})
+
+
+def _is_weighty(fact: Fact) -> bool:
+    """Tell whether a fact enters the prompt: of a thread's own facts only the important ones do."""
+    return fact.scope != "thread" or fact.importance >= WORKING_MEMORY_IMPORTANCE

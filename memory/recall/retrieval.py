@@ -1,0 +1,214 @@
+"""Retrieves the candidates of one search from the index, each with its raw score in every channel."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from recollect.memory.ports.vector_index import Channel, Entry, Kind, Match, Query, SparseVector, Vector, VectorIndex
+from recollect.memory.recall.candidate import Candidate
+from recollect.memory.temporal.dates import Period
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.turn import derived_id
+
+CHANNEL_LIMIT = 150
+"""How many candidates each channel names."""
+MOST_SCORED = 200
+"""How many of the named candidates are scored in all channels, and read."""
+LISTING: tuple[Channel, ...] = ("dense", "bm25")
+"""The channels that name candidates. `context` only scores them: reading all of its vectors took a third of a large
+user's search, and what it alone named changed no figure of LoCoMo by 0.1."""
+LISTED = 0.05
+"""The bonus that a candidate gets from each channel that names it, beside its score there in [0, 1]."""
+FACT_LIMIT = 100
+"""How many facts are read, as candidates of their own and as pointers to the messages that they were learned from."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateQuery:
+    """A query for candidates by the vectors `dense` and `bm25`: in `scope`, of `kinds`, outside `exclude_turns`.
+
+    All of the user's facts are searched, because each leads to the message that it was learned from. A fact is itself a
+    candidate where it lives in one of `fact_homes` (a thread's id, or None for the user's own; None in place of the set
+    allows all). `fact_points` limits the facts to these points, `documents` the passages to those of these documents.
+    `period` asks for more candidates from within it, or with `only_period` for no others. Without `has_context` the
+    index holds no context vectors. `with_vectors` asks for the candidates' dense vectors.
+    """
+
+    scope: Scope
+    dense: Vector
+    bm25: SparseVector
+    kinds: tuple[Kind, ...]
+    exclude_turns: Sequence[str] = ()
+    fact_homes: frozenset[str | None] | None = None
+    fact_points: Sequence[str] | None = None
+    documents: Sequence[str] | None = None
+    period: Period | None = None
+    only_period: bool = False
+    has_context: bool = True
+    with_vectors: bool = False
+
+    def listing(self) -> list[Query]:
+        """Return the queries of the first round, in which the listing channels name candidates other than facts."""
+        kinds: tuple[Kind, ...] = tuple(kind for kind in self.kinds if kind != "fact")
+        if not kinds:
+            return []
+        period = self.period if self.only_period else None
+        asked = [self._query(channel, kinds, period) for channel in LISTING]
+        if self.period is not None and not self.only_period:
+            asked.append(self._query("dense", kinds, self.period))
+        return asked
+
+    def passages(self, owner: str, documents: Sequence[str] | None) -> "CandidateQuery":
+        """Return this query over the passages of `owner` alone: of these `documents`, or of all with None."""
+        return replace(
+            self,
+            scope=Scope(owner),
+            kinds=("document",),
+            exclude_turns=(),
+            fact_points=None,
+            documents=documents,
+            period=self.period if self.only_period else None,
+            has_context=False,
+        )
+
+    def facts(self) -> Query:
+        """Return the query for the nearest facts of the user, in all threads."""
+        period = self.period if self.only_period else None
+        user = Scope(self.scope.user_id)
+        return Query(
+            user,
+            self.dense,
+            FACT_LIMIT,
+            ("fact",),
+            exclude_turns=self.exclude_turns,
+            ids=self.fact_points,
+            period=period,
+        )
+
+    def scoring(self, channel: Channel, ids: Sequence[str]) -> Query:
+        """Return the query of the second round: one channel's scores of the points `ids`.
+
+        None of them is of an excluded turn, because the first round has left those out.
+        """
+        return Query(
+            Scope(self.scope.user_id),
+            self.bm25 if channel == "bm25" else self.dense,
+            limit=len(ids),
+            kinds=tuple({*self.kinds, "fact"}),
+            with_vectors=self.with_vectors and channel == "dense",
+            channel=channel,
+            ids=ids,
+            period=self.period if self.only_period else None,
+        )
+
+    def holds(self, entry: Entry) -> bool:
+        """Tell whether `entry` has a wanted kind and lies in the scope."""
+        if entry.kind not in self.kinds:
+            return False
+        if entry.kind == "fact":
+            return self.fact_homes is None or entry.thread_id in self.fact_homes
+        return self.scope.thread_id in {None, entry.thread_id}
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """Return the channels beside `dense`."""
+        return ("context", "bm25") if self.has_context else ("bm25",)
+
+    def _query(self, channel: Channel, kinds: tuple[Kind, ...], period: Period | None) -> Query:
+        vector, without = self.bm25 if channel == "bm25" else self.dense, self.exclude_turns
+        return Query(
+            self.scope,
+            vector,
+            CHANNEL_LIMIT,
+            kinds,
+            exclude_turns=without,
+            channel=channel,
+            period=period,
+            documents=self.documents,
+        )
+
+
+async def retrieve(index: VectorIndex, sought: CandidateQuery) -> list[Candidate]:
+    """Return the candidates that any channel names, with their exact scores in all channels, in no order.
+
+    The first round lets channels name candidates; the second scores the most promising of them in every channel.
+
+    Raises:
+        IndexUnavailable: the index cannot be reached.
+    """
+    if sought.kinds == ("document",):  # no passage leads to a message, and no fact to a passage
+        lists, facts = await index.rank(sought.listing()), list[Match]()
+    else:
+        lists, facts = await asyncio.gather(index.rank(sought.listing()), index.search(sought.facts()))
+    leads = _source_facts(facts) if "episode" in sought.kinds else {}
+    own = [match.entry.id for match in facts if sought.holds(match.entry)]
+    ids = list(dict.fromkeys([*_promising([*lists, leads]), *own]))
+    if not ids:
+        return []
+    by_channel = await _scores(index, sought, ids, own, lists)
+    dense, context, bm25 = by_channel["dense"], by_channel.get("context", {}), by_channel["bm25"]
+    # A fact may lead to a message without a point, or outside the scope or period: `dense` lacks it, and it is dropped.
+    return [
+        Candidate(
+            entry=entry,
+            dense=dense[entry.id],
+            context=context.get(entry.id),
+            bm25=bm25.get(entry.id),
+            fact=leads.get(entry.id),
+            vector=vector,
+        )
+        for entry, vector in await _read(index, sought, [found for found in ids if found in dense])
+        if sought.holds(entry)
+    ]
+
+
+async def _scores(
+    index: VectorIndex,
+    sought: CandidateQuery,
+    ids: Sequence[str],
+    own: Sequence[str],
+    lists: Sequence[Mapping[str, float]],
+) -> Mapping[Channel, Mapping[str, float]]:
+    """Return each channel's scores of the points `ids`; `own` are the facts among them.
+
+    Where each list of the first round names fewer than its limit, the lists are complete and only facts are asked for.
+    """
+    is_whole = bool(lists) and all(len(scores) < CHANNEL_LIMIT for scores in lists)
+    known: dict[Channel, Mapping[str, float]] = {}
+    if is_whole:
+        known = dict(zip(LISTING, lists, strict=False))
+    channels: tuple[Channel, ...] = ("dense", *sought.channels)
+    lacking: dict[Channel, Sequence[str]] = {channel: own if channel in known else ids for channel in channels}
+    asked: list[Channel] = [channel for channel in channels if lacking[channel]]
+    scores = await index.rank([sought.scoring(channel, lacking[channel]) for channel in asked]) if asked else []
+    found = dict(zip(asked, scores, strict=True))
+    return {channel: {**known.get(channel, {}), **found.get(channel, {})} for channel in channels}
+
+
+async def _read(index: VectorIndex, sought: CandidateQuery, ids: Sequence[str]) -> list[tuple[Entry, Vector | None]]:
+    if not sought.with_vectors:
+        return [(entry, None) for entry in await index.entries(ids)]
+    return [(match.entry, match.dense) for match in await index.search(sought.scoring("dense", ids))]
+
+
+def _promising(lists: Sequence[Mapping[str, float]]) -> list[str]:
+    """Return the ids with the highest sums over all lists, each scaled to [0, 1]; an id that a list lacks gets 0."""
+    sums = defaultdict[str, float](float)
+    for scores in lists:
+        low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
+        width = (high - low) or 1.0
+        for found, score in scores.items():
+            sums[found] += (score - low) / width + LISTED
+    return sorted(sums, key=lambda found: (-sums[found], found))[:MOST_SCORED]
+
+
+def _source_facts(facts: Sequence[Match]) -> dict[str, float]:
+    """Map the id of each user's message to the similarity of the nearest fact that was learned from it."""
+    leads: dict[str, float] = {}
+    for match in facts:
+        entry = match.entry
+        if entry.turn_id is not None:
+            source = derived_id(entry.user_id, entry.turn_id, "user")
+            leads[source] = max(match.similarity, leads.get(source, -1.0))
+    return leads

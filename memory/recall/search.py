@@ -1,0 +1,291 @@
+"""Runs one search from its text to its hits. The steps are pure functions of other files; this is their order."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from recollect.memory.background.long_texts import off_loop
+from recollect.memory.ports.embedder import Embedder
+from recollect.memory.ports.reranker import Reranker
+from recollect.memory.ports.store import FactFilter, Store
+from recollect.memory.ports.vector_index import VectorIndex, episode, fact_point_id
+from recollect.memory.recall.attachments import NOTHING, SearchableDocuments
+from recollect.memory.recall.candidate import Candidate
+from recollect.memory.recall.candidate_filter import CandidateFilter
+from recollect.memory.recall.hit import Hit, Recalled
+from recollect.memory.recall.packing import Packed, pack
+from recollect.memory.recall.query import PreparedQuery, prepare
+from recollect.memory.recall.ranking import RELEVANT, Scored, blend, is_relevant, mmr, rank, recency
+from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.recall.retrieval import CandidateQuery, retrieve
+from recollect.memory.recall.surroundings import neighbours_of, sessions_of
+from recollect.memory.recall.verification import verify
+from recollect.memory.temporal.dates import Period
+from recollect.memory.temporal.interval_questions import asks_for_nothing_else
+from recollect.memory.temporal.temporal import MOST_CHARACTERS, Found, find_interval, read_timezone
+from recollect.memory.temporal.time_languages import languages_of
+from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.turn import Message
+
+logger = logging.getLogger(__name__)
+
+MOST_NAMES = 32
+"""How many speakers' names are looked for in a query at most."""
+SMALL = 5
+"""A memory of at most this many items is returned whole."""
+RERANKED = 3
+"""How many candidates the reranker reads, as a multiple of top_k."""
+MMR_CANDIDATES = 4
+"""How many candidates MMR chooses from, as a multiple of top_k."""
+RECENT = 5
+"""How many messages `fallback_recent` returns at most."""
+MOST_TAGGED = 500
+"""How many facts with each wanted tag are read at most, newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A search for `text` in `scope`. `shown` are the ids of turns that the caller shows already.
+
+    `for_turn`: a turn asks, of the thread `thread_id` where it has one. It gets the thread's summary and the keyed and
+    pinned facts in any case, so they are no hits; the user's own facts count as well as the thread's. `reach` are the
+    documents to search, `given` the ids of those that the caller shows already.
+    """
+
+    scope: Scope
+    text: str
+    options: RecallOptions
+    shown: Sequence[str] = ()
+    for_turn: bool = False
+    thread_id: str | None = None
+    reach: SearchableDocuments = NOTHING
+    given: frozenset[str] = frozenset()
+
+    @property
+    def fact_homes(self) -> frozenset[str | None] | None:
+        """Return the homes of the facts that may be hits; see `CandidateQuery`."""
+        if self.for_turn:
+            return frozenset({None, self.thread_id})
+        return None if self.scope.thread_id is None else frozenset({self.scope.thread_id})
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Searches open stores; holds no state of its own."""
+
+    store: Store
+    index: VectorIndex
+    embedder: Embedder
+    config: MemoryConfig
+    reranker: Reranker | None = None
+
+    async def find(self, request: Request, *, now: datetime) -> Recalled:
+        """Return the hits, best first: at most `top_k`, and sessions or (within a budget) neighbours beside them.
+
+        Raises:
+            InvalidRequest: the options' time zone does not exist.
+            IndexUnavailable, StoreUnavailable, ModelUnavailable: the search is not possible now.
+        """
+        options = request.options
+        named = await _named_time(request.text, options, now=now)
+        if options.top_k == 0 or not options.kinds:
+            return Recalled()
+        if named is not None and "episode" in options.kinds and asks_for_nothing_else(named.rest):
+            return await self._within(request, named.period, now)
+        names = await self.store.timeline.names(request.scope.user_id, limit=MOST_NAMES)
+        period = named.period if named is not None else None
+        query = await off_loop(lambda: prepare(request.text, names=names, period=period), [request.text])
+        candidates = await self._gathered(request, await self._sought(request, query, now))
+        candidates = [one for one in candidates if not _is_in_view(one, request)]
+        # Verified before the ranking: a dropped candidate must not set the scale on which the others are scored.
+        stood = await verify(
+            self.store,
+            request.scope.user_id,
+            candidates,
+            now=now,
+            given_apart=request.for_turn,
+        )
+        scored = rank(stood.candidates, query, knows_meaning=self.embedder.knows_meaning)
+        sieve = CandidateFilter(scored, stood.dropped)
+        if not self._is_small(request, scored):
+            self._keep_relevant(sieve, options)
+        await self._order(request, sieve, now)
+        hits = await self._packed(request, query, sieve, [_hit(one, now) for one in sieve.left])
+        if not hits and options.fallback_recent:
+            hits = await self._recent(request, sieve, now)
+        logger.debug(
+            "searched",
+            extra={"action": "searched", "user_id": request.scope.user_id, "thread_id": request.scope.thread_id}
+            | {"candidates": len(candidates), "hits": len(hits)},
+        )
+        return Recalled(hits, sieve.trace)
+
+    async def _gathered(self, request: Request, sought: CandidateQuery) -> list[Candidate]:
+        """Retrieve candidates from the user's own memory and from the documents that the request reaches."""
+        kinds = tuple(kind for kind in sought.kinds if kind != "document")
+        places = [replace(sought, kinds=kinds)] if kinds else []
+        if "document" in sought.kinds:
+            reached = request.reach.documents.items()
+            places += [sought.passages(owner, ids) for owner, ids in reached if ids is None or ids]
+        if len(places) == 1:
+            return await retrieve(self.index, places[0])
+        found = await asyncio.gather(*(retrieve(self.index, place) for place in places))
+        return [one for candidates in found for one in candidates]
+
+    async def _sought(self, request: Request, query: PreparedQuery, now: datetime) -> CandidateQuery:
+        options, fact_points = request.options, None
+        if options.tags:
+            fact_points = await self._tagged(request, options.tags, now)
+        return CandidateQuery(
+            scope=request.scope,
+            dense=await self.embedder.embed_query(query.dense_text),
+            bm25=query.bm25,
+            kinds=("fact",) if options.tags else options.kinds,
+            exclude_turns=request.shown,
+            fact_homes=request.fact_homes,
+            fact_points=fact_points,
+            period=query.period,
+            only_period=options.time == "filter",
+            has_context=self.embedder.knows_meaning,
+            with_vectors=options.mmr_lambda is not None,
+        )
+
+    async def _tagged(self, request: Request, tags: Sequence[str], now: datetime) -> list[str]:
+        """Return the ids of the points of the facts that have one of `tags`."""
+        found = dict[str, None]()
+        for tag in tags:
+            shown = FactFilter(now, tag=tag)
+            facts = await self.store.facts.page(request.scope.user_id, shown, limit=MOST_TAGGED)
+            found |= dict.fromkeys(fact_point_id(fact.user_id, fact.id) for fact in facts)
+        return list(found)
+
+    def _keep_relevant(self, sieve: CandidateFilter, options: RecallOptions) -> None:
+        """Drop what is below the threshold of the options or the settings; without one, what is plainly irrelevant."""
+        asked = self.config.score_threshold if options.score_threshold is None else options.score_threshold
+        if asked is not None:
+            sieve.keep(lambda one: one.similarity >= asked, "threshold", f"its similarity is below {asked}")
+            return
+        reason = f"its similarity is below {RELEVANT}, and it shares no word with the query"
+        sieve.keep(lambda one: is_relevant(one.candidate), "threshold", reason)
+
+    def _is_small(self, request: Request, scored: Sequence[Scored]) -> bool:
+        """Tell whether the memory is small enough to be returned whole. Each shown turn counts as two messages."""
+        return request.options.score_threshold is None and len(scored) + 2 * len(request.shown) <= SMALL
+
+    async def _order(self, request: Request, sieve: CandidateFilter, now: datetime) -> None:
+        """Rerank, blend with recency and diversify where asked for, then keep the best `top_k` in their final order."""
+        options = request.options
+        if self.reranker is not None:
+            sieve.first(RERANKED * options.top_k, "rank", "not among those that the reranker reads")
+            texts = [one.candidate.entry.content for one in sieve.left]
+            relevance = await self.reranker.relevance(request.text, texts) if texts else []
+            sieve.rescore("relevance", relevance)
+        if options.recency_weight:
+            weight = options.recency_weight
+            fresh = [recency(one.candidate.entry.created_at, now) for one in sieve.left]
+            mixed = [blend(one.score, new, weight) for one, new in zip(sieve.left, fresh, strict=True)]
+            sieve.rescore("blended", mixed)
+        if options.mmr_lambda is not None:
+            sieve.first(MMR_CANDIDATES * options.top_k, "rank", "not among those that MMR chooses from")
+            chosen = mmr(
+                [one.score for one in sieve.left],
+                [one.candidate.vector or () for one in sieve.left],
+                limit=options.top_k,
+                trade_off=options.mmr_lambda,
+            )
+            sieve.choose(chosen, "mmr", "too like those chosen before it")
+        else:
+            sieve.first(options.top_k, "rank", f"{options.top_k} others score higher")
+
+    async def _packed(
+        self, request: Request, query: PreparedQuery, sieve: CandidateFilter, hits: Sequence[Hit]
+    ) -> Sequence[Hit]:
+        """Add sessions or neighbours to the hits, and pack them into the token budget where there is one."""
+        options, timeline = request.options, self.store.timeline
+        if options.expand == "thread":
+            given = {hit.entry.id for hit in hits}
+            shown = set(request.shown)
+            hits = [hit for hit in await sessions_of(timeline, hits) if hit.entry.turn_id not in shown]
+            sieve.add("session", [hit for hit in hits if hit.entry.id not in given])
+        if options.token_budget is None:
+            return hits
+        neighbours = {} if options.expand else await neighbours_of(timeline, hits, shown=request.shown)
+        budget = options.token_budget
+        contents = [hit.entry.content for hit in hits]
+        packed = await off_loop(lambda: pack(hits, budget, relevance=query.relevance, neighbours=neighbours), contents)
+        return _fitting(packed, budget, sieve)
+
+    async def _recent(self, request: Request, sieve: CandidateFilter, now: datetime) -> list[Hit]:
+        """Return the newest few messages, newest first, in place of hits."""
+        few = min(RECENT, request.options.top_k)
+        latest = await self.store.timeline.latest(request.scope, limit=few + 2 * len(request.shown))
+        hits = _unranked(latest, request, now)[:few]
+        sieve.add("recent", hits)
+        return hits
+
+    async def _within(self, request: Request, period: Period, now: datetime) -> Recalled:
+        """Return the messages of `period` in their order, in place of a search."""
+        options, sieve = request.options, CandidateFilter([])
+        most = options.top_k + 2 * len(request.shown)
+        said = await self.store.timeline.during(request.scope, period, limit=most)
+        hits: Sequence[Hit] = _unranked(said, request, now)[: options.top_k]
+        sieve.add("period", hits)
+        if options.token_budget is not None:
+            packed = pack(hits, options.token_budget, relevance=lambda _: 0.0, neighbours={})
+            hits = _fitting(packed, options.token_budget, sieve)
+        return Recalled(hits, sieve.trace)
+
+
+async def _named_time(text: str, options: RecallOptions, *, now: datetime) -> Found | None:
+    """Find the time that `text` names.
+
+    Time zones, and languages other than English and German, are read from files: that runs in a thread.
+    """
+    if options.time == "ignore":
+        return None
+    if options.timezone == "UTC" and not languages_of(text[:MOST_CHARACTERS]):
+        return find_interval(text, now=now, timezone=UTC)
+    return await asyncio.to_thread(_in_zone, text, options.timezone, now)
+
+
+def _in_zone(text: str, name: str, now: datetime) -> Found | None:
+    try:
+        zone = read_timezone(name)
+    except ValueError as error:
+        problem = Problem("timezone", "is no IANA time zone such as Europe/Berlin")
+        raise InvalidRequest("The request is not valid: see timezone.", problems=[problem]) from error
+    return find_interval(text, now=now, timezone=zone)
+
+
+def _fitting(packed: Packed, budget: int, sieve: CandidateFilter) -> Sequence[Hit]:
+    """Return the hits that fit, and record the dropped ones and the neighbours in `sieve`."""
+    sieve.drop(packed.left_out, "budget", f"does not fit into {budget} tokens")
+    sieve.add("neighbour", [hit for hit in packed.hits if hit.entry.id in packed.neighbours])
+    return packed.hits
+
+
+def _is_in_view(candidate: Candidate, request: Request) -> bool:
+    """Tell whether the caller shows the candidate: a document given whole, or the summary of the asking thread."""
+    entry = candidate.entry
+    if entry.origin is not None:
+        return entry.origin.id in request.given
+    return entry.kind == "summary" and request.thread_id is not None and entry.thread_id == request.thread_id
+
+
+def _hit(one: Scored, now: datetime) -> Hit:
+    entry = one.candidate.entry
+    return Hit(entry, one.score, one.similarity, recency(entry.created_at, now))
+
+
+def _unranked(messages: Sequence[Message], request: Request, now: datetime) -> list[Hit]:
+    """Make hits of messages that no search has ranked, in their order, with score and similarity 0."""
+    shown = set(request.shown)
+    return [
+        Hit(episode(message), 0.0, 0.0, recency(message.created_at, now))
+        for message in messages
+        if message.turn_id not in shown
+    ]

@@ -1,0 +1,76 @@
+"""Reads the messages around a hit: those beside it that it needs, or its whole session."""
+
+import asyncio
+from collections.abc import Sequence
+
+from recollect.memory.language.sentences import asks
+from recollect.memory.ports.store import Timeline
+from recollect.memory.ports.vector_index import Entry, episode
+from recollect.memory.recall.hit import Hit
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.turn import Message
+
+MOST_HITS = 10
+"""How many of the best hits get neighbours."""
+LONGEST_NEIGHBOUR = 600
+"""The most characters of a neighbour: a longer message must be a hit by itself."""
+SESSION_SIDE = 100
+"""How many messages before and after the hit a session has at most."""
+
+
+async def neighbours_of(timeline: Timeline, hits: Sequence[Hit], *, shown: Sequence[str]) -> dict[str, list[Entry]]:
+    """Read, by the id of each of the best hits, the messages beside it without which it says little.
+
+    An answer needs the message that it answers, and a question needs its answer. Messages of the turns `shown` are left
+    out, because the caller shows them already.
+    """
+    wanted = [hit.entry for hit in hits[:MOST_HITS] if _is_placed(hit.entry)]
+    beside = await asyncio.gather(*(_around(timeline, entry, 1) for entry in wanted))
+    found: dict[str, list[Entry]] = {}
+    for entry, messages in zip(wanted, beside, strict=True):
+        before = [message for message in messages if message.position < (entry.position or 0)]
+        after = [message for message in messages if message.position > (entry.position or 0)]
+        needed = [message for message in before if _answers(entry, message)]
+        needed += [message for message in after if asks(entry.content)]
+        found[entry.id] = [episode(message) for message in needed if _is_worth(message, shown)]
+    return found
+
+
+async def sessions_of(timeline: Timeline, hits: Sequence[Hit]) -> list[Hit]:
+    """Return the whole sessions of the hits, each once, the best hit's first, each in its own order.
+
+    A message that was no hit gets the score of the best hit of its session, and similarity 0.
+    """
+    by_id = {hit.entry.id: hit for hit in hits}
+    first: dict[tuple[str, str | None], Hit] = {}
+    for hit in hits:
+        first.setdefault((hit.entry.user_id, hit.entry.thread_id or hit.entry.id), hit)
+    found = list[Hit]()
+    for leading in first.values():
+        if not _is_placed(leading.entry):
+            found.append(leading)
+            continue
+        around = await _around(timeline, leading.entry, SESSION_SIDE)
+        entries = [episode(message) for message in around]
+        before = [entry for entry in entries if (entry.position or 0) < (leading.entry.position or 0)]
+        for entry in [*before, leading.entry, *entries[len(before) :]]:
+            found.append(by_id.get(entry.id) or Hit(entry, leading.score, 0.0, leading.recency))
+    given = {hit.entry.id for hit in found}
+    return found + [hit for hit in hits if hit.entry.id not in given]
+
+
+def _is_worth(message: Message, shown: Sequence[str]) -> bool:
+    return len(message.content) <= LONGEST_NEIGHBOUR and message.turn_id not in shown
+
+
+async def _around(timeline: Timeline, entry: Entry, side: int) -> list[Message]:
+    scope = Scope(entry.user_id, entry.thread_id)
+    return await timeline.around(scope, entry.position or 0, before=side, after=side)
+
+
+def _is_placed(entry: Entry) -> bool:
+    return entry.kind == "episode" and entry.thread_id is not None and entry.position is not None
+
+
+def _answers(entry: Entry, before: Message) -> bool:
+    return (before.turn_id == entry.turn_id and entry.role == "assistant") or asks(before.content)

@@ -1,0 +1,1 @@
+"""Keeps the vector index in Qdrant's engine, in this process."""

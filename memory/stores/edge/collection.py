@@ -1,0 +1,387 @@
+"""Runs one collection of the embedded index: a shard of Qdrant's engine and the threads that work in it."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar, cast
+
+import qdrant_edge as edge
+
+from recollect.memory.ports.vector_index import Entry, Kind, Match, Point, Query, SparseVector, Vector
+from recollect.memory.stores.edge.place import mark_deleted
+from recollect.memory.stores.edge.shard import OWNER, close_shard, engine_errors, open_shard
+from recollect.memory.stores.points import (
+    BM25,
+    CREATED,
+    DENSE,
+    DOCUMENT,
+    FINGERPRINT,
+    THREAD,
+    TURN,
+    USER,
+    batches,
+    check_owners,
+    checked_query,
+    checked_search,
+    checked_vectors,
+    checked_words,
+    cosine_of_score,
+    raw_score,
+    read_entry,
+    read_fingerprint,
+    read_owner,
+)
+from recollect.memory.stores.private_folder import PrivateFolder
+from recollect.memory.values.errors import IndexUnavailable
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.times import to_ms
+
+# The engine holds the interpreter's lock while it searches: a second reader would only wait, 5 ms at a time.
+_READERS = 1
+# The engine holds the interpreter's lock while it stores points: 64 of 1,024 dimensions take about 3 ms.
+_BATCH = 64
+# The log grows by about 5 KB a point until a flush, which takes about 30 ms at 100,000 points.
+_FLUSH_EVERY = 1_000
+_MOST_EXCLUDED = 100_000
+_MOST_VALUES = 10_000_000
+
+Answer = TypeVar("Answer")
+PointId = str | int
+"""A point's id as the engine gives it."""
+_Asked = tuple[Query, list[float] | SparseVector | None]
+_Turns = tuple[str, tuple[str, ...]]
+"""A user and turns of theirs."""
+
+
+async def open_edge_collection(path: Path, *, dimension: int) -> "EdgeCollection":
+    """Open the collection in the folder `path`, or create it; its opener closes it.
+
+    A damaged collection is moved aside and an empty one takes its place (logged as a warning).
+
+    Raises:
+        IndexUnavailable: another process has it open, or the system refuses the files.
+    """
+    writer = ThreadPoolExecutor(1, thread_name_prefix="edge-writer")
+    readers = ThreadPoolExecutor(_READERS, thread_name_prefix="edge-reader")
+    try:
+        shard = await asyncio.get_running_loop().run_in_executor(writer, lambda: open_shard(path, dimension=dimension))
+    except BaseException:
+        readers.shutdown(wait=False)
+        writer.shutdown(wait=False)
+        raise
+    return EdgeCollection(shard, path, dimension=dimension, threads=(writer, readers))
+
+
+class EdgeCollection:
+    """The points of one shard: one thread writes, one reads (the engine allows reading while it writes).
+
+    An upsert is in the engine's log and mapped files when it returns, which a killed process survives. After a power
+    cut, points since the last flush may be missing; IndexRepair restores them from the store at start-up.
+    """
+
+    def __init__(
+        self,
+        shard: edge.EdgeShard,
+        path: Path,
+        *,
+        dimension: int,
+        threads: tuple[ThreadPoolExecutor, ThreadPoolExecutor],
+    ) -> None:
+        self._shard = shard
+        self._path = path
+        self._folder = PrivateFolder(path)
+        self._is_marked = False
+        self._dimension = dimension
+        self._writer, self._readers = threads
+        self._unflushed = 0
+        self._closing: asyncio.Future[None] | None = None
+
+    async def close(self) -> None:
+        """Wait for running calls, flush and release the folder; later calls raise IndexUnavailable."""
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().run_in_executor(self._writer, self._close)
+            self._writer.shutdown(wait=False)
+        await asyncio.shield(self._closing)
+
+    async def flush(self) -> None:
+        """Write everything to disk, so that a power cut loses nothing."""
+        await self._write(self._flush)
+
+    async def upsert(self, points: Sequence[Point]) -> None:
+        """Store the points in batches; a ValueError for a vector that does not fit stores none of its batch."""
+        for batch in batches(points, _BATCH):
+            await self._write(lambda batch=batch: self._upsert(batch))
+
+    async def search(self, query: Query) -> list[Match]:
+        """Return the nearest entries of the scope by exact cosine."""
+        vector = checked_search(query, self._dimension)
+        if vector is None:
+            return []
+        (found,) = await self._read(lambda: self._found([(query, vector)], with_payload=True))
+        return [_match(point) for point in found]
+
+    async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
+        """Return the best ids of each query with their raw scores, by exact search; one thread runs all in turn.
+
+        The engine holds the interpreter's lock during a query: two threads are no faster, and the engine's own batch
+        would only hold it for longer.
+        """
+        asked = [(query, checked_query(query, self._dimension)) for query in queries]
+        found = await self._read(lambda: self._found(asked))
+        return [
+            {str(point.id): raw_score(query, point.score) for point in points}
+            for (query, _), points in zip(asked, found, strict=True)
+        ]
+
+    async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
+        """Return the fingerprints of the points with these `ids`; leave out ids without a point."""
+        wanted: list[edge.PointId] = list(ids)
+        found = await self._read(lambda: self._shard.retrieve(wanted, with_payload=[FINGERPRINT], with_vector=False))
+        return {str(record.id): read_fingerprint(record.payload or {}) for record in found}
+
+    async def entries(self, ids: Sequence[str]) -> list[Entry]:
+        """Return the entries of the points with these `ids`; leave out ids without a point."""
+        wanted: list[edge.PointId] = list(ids)
+        found = await self._read(lambda: self._shard.retrieve(wanted, with_payload=True, with_vector=False))
+        return [read_entry(str(record.id), record.payload or {}) for record in found]
+
+    async def ids(self, *, after: str | None = None, limit: int = 500, scope: Scope | None = None) -> list[str]:
+        """Return one page of all ids, or of the scope's, ascending."""
+        # The offset is part of the page if its point is still there.
+        request = edge.ScrollRequest(
+            offset=after,
+            limit=limit + 1,
+            filter=None if scope is None else owned_by(scope),
+            with_payload=False,
+            with_vector=False,
+        )
+        records, _ = await self._read(lambda: self._shard.scroll(request))
+        return [str(record.id) for record in records if str(record.id) != after][:limit]
+
+    async def users(self) -> list[str]:
+        """Return all users who have points."""
+        return await self._values(USER, None)
+
+    async def threads(self, user_id: str) -> list[str]:
+        """Return the user's threads that have points."""
+        return await self._values(THREAD, Scope(user_id))
+
+    async def count(self, *, user_id: str | None = None, thread_id: str | None = None) -> int:
+        """Return how many points are stored, in all or of a user or thread."""
+        return await self.count_of(None if user_id is None else Scope(user_id, thread_id))
+
+    async def count_of(self, scope: Scope | None) -> int:
+        """Return how many points are stored of the scope, or in all."""
+        owned = None if scope is None else owned_by(scope)
+        return await self._read(lambda: self._shard.count(edge.CountRequest(filter=owned)))
+
+    async def copy_page(self, to: "EdgeCollection", *, after: PointId | None) -> PointId | None:
+        """Copy one page of points unchanged to another collection; return where the next page begins, or None."""
+        request = edge.ScrollRequest(offset=after, limit=_BATCH, with_payload=True, with_vector=True)
+        records, following = await self._read(lambda: self._shard.scroll(request))
+        await to.put([edge.Point(record.id, _stored(record), record.payload) for record in records])
+        return cast("PointId | None", following)
+
+    async def put(self, points: Sequence[edge.Point]) -> None:
+        """Store points in the engine's own form."""
+        if points:
+            await self._write(lambda: self._put(points))
+
+    async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
+        """Delete these points of the user."""
+        if ids:
+            await self._write(lambda: self._delete(among(user_id, ids)))
+
+    async def delete(self, scope: Scope) -> int:
+        """Delete the scope's points and return their number; no write comes between count and deletion."""
+        return await self._write(lambda: self._delete(owned_by(scope)))
+
+    async def ping(self) -> None:
+        """Ask the engine for its state."""
+        await self._read(self._shard.info)
+
+    def _found(self, asked: Sequence[_Asked], *, with_payload: bool = False) -> list[list[edge.ScoredPoint]]:
+        """Return the best points of each query. Points of excluded turns are few: find them, then drop them."""
+        before = self._excluded(asked)
+        found = [self._query(query, vector, len(before[_key(query)]), with_payload) for query, vector in asked]
+        after = self._excluded(asked)  # The writer may have stored one meanwhile.
+        kept = list[list[edge.ScoredPoint]]()
+        for (query, _), points in zip(asked, found, strict=True):
+            dropped = before[_key(query)] | after[_key(query)]
+            kept.append([point for point in points if point.id not in dropped][: query.limit] if dropped else points)
+        return kept
+
+    def _query(
+        self, query: Query, vector: list[float] | SparseVector | None, excluded: int, with_payload: bool
+    ) -> list[edge.ScoredPoint]:
+        if vector is None:
+            return []
+        params = None
+        if query.channel == BM25:
+            params = edge.SearchParams(idf=edge.IdfParams(corpus=owned_by(Scope(query.scope.user_id))))
+        request = edge.QueryRequest(
+            limit=query.limit + excluded,
+            query=edge.Query.Nearest(_named(vector), using=query.channel),
+            filter=_searched(query),
+            params=params,
+            with_payload=with_payload,
+            with_vector=[DENSE] if query.with_vectors and with_payload else False,
+        )
+        return self._shard.query(request)
+
+    def _excluded(self, asked: Sequence[_Asked]) -> "dict[_Turns, set[edge.PointId]]":
+        """Return the points of excluded turns; look up turns that several queries of the batch exclude only once."""
+        return {key: self._points_of(*key) for key in {_key(query) for query, _ in asked}}
+
+    def _points_of(self, user_id: str, turn_ids: tuple[str, ...]) -> "set[edge.PointId]":
+        if not turn_ids:
+            return set()
+        of_turns = edge.FieldCondition(TURN, match=edge.MatchAny(list(turn_ids)))
+        chosen = edge.Filter(must=[_equals(USER, user_id), of_turns])
+        request = edge.ScrollRequest(limit=_MOST_EXCLUDED, filter=chosen, with_payload=False, with_vector=False)
+        records, _ = self._shard.scroll(request)
+        return {record.id for record in records}
+
+    async def _values(self, field: str, scope: Scope | None) -> list[str]:
+        """Return the distinct values of `field` in the scope's points."""
+        owned = None if scope is None else owned_by(scope)
+        request = edge.FacetRequest(field, limit=_MOST_VALUES, exact=True, filter=owned)
+        facet = await self._read(lambda: self._shard.facet(request))
+        return [str(hit.value) for hit in facet.hits if hit.count > 0]
+
+    def _upsert(self, points: Sequence[Point]) -> None:
+        """Store the points. Only one thread writes, so no write comes between the check of owners and this one."""
+        records = [_record(point, self._dimension) for point in points]
+        wanted: list[edge.PointId] = [point.entry.id for point in points]
+        stored = {
+            str(record.id): record.payload or {}
+            for record in self._shard.retrieve(wanted, with_payload=[USER, FINGERPRINT], with_vector=False)
+        }
+        check_owners(points, {key: read_owner(payload) for key, payload in stored.items()})
+        made_from = {key: read_fingerprint(payload) for key, payload in stored.items()}
+        if any(made_from.get(point.entry.id, point.fingerprint) != point.fingerprint for point in points):
+            self._mark()  # a point's text is replaced, and its old one stays in the files
+        self._put(records)
+
+    def _put(self, points: Sequence[edge.Point]) -> None:
+        self._shard.update(edge.UpdateOperation.upsert_points(list(points)))
+        self._unflushed += len(points)
+        if self._unflushed >= _FLUSH_EVERY:
+            self._shard.flush()
+            self._unflushed = 0
+        self._folder.check()
+
+    def _flush(self) -> None:
+        self._shard.flush()
+        self._folder.check()
+
+    def _delete(self, chosen: edge.Filter) -> int:
+        there = self._shard.count(edge.CountRequest(filter=chosen))
+        if there:
+            self._mark()
+            self._shard.update(edge.UpdateOperation.delete_points_by_filter(chosen))
+            self._folder.check()
+        return there
+
+    def _mark(self) -> None:
+        """Mark the files as holding deleted text, before the deletion: a kill in between must not lose the mark."""
+        if not self._is_marked:
+            mark_deleted(self._path)
+            self._is_marked = True
+
+    def _close(self) -> None:
+        self._readers.shutdown(wait=True)
+        close_shard(self._shard)
+        with contextlib.suppress(OSError):  # as `close_shard` does: not an error at the end
+            self._folder.check()
+
+    async def _write(self, work: Callable[[], Answer]) -> Answer:
+        return await _run(self._writer, work)
+
+    async def _read(self, work: Callable[[], Answer]) -> Answer:
+        return await _run(self._readers, work)
+
+
+async def _run(threads: ThreadPoolExecutor, work: Callable[[], Answer]) -> Answer:
+    """Run `work` in a thread of the pool and translate the engine's errors, here alone."""
+
+    def translated() -> Answer:
+        try:
+            with engine_errors():
+                return work()
+        except OSError as error:  # from `PrivateFolder.check`
+            raise IndexUnavailable from error
+
+    try:
+        future = threads.submit(translated)
+    except RuntimeError as error:  # the pool is shut down
+        raise IndexUnavailable from error
+    return await asyncio.wrap_future(future)
+
+
+def _key(query: Query) -> _Turns:
+    return query.scope.user_id, tuple(query.exclude_turns)
+
+
+def _record(point: Point, dimension: int) -> edge.Point:
+    vectors: dict[str, edge.NamedVector] = {**checked_vectors(point, dimension)}
+    words = point.bm25 and checked_words(point.bm25, point.entry.user_id)
+    if words is not None:
+        vectors[BM25] = _named(words)
+    owner = _owner(point.entry.user_id, point.entry.kind)
+    return edge.Point(point.entry.id, vectors, {**point.payload(), OWNER: owner})
+
+
+def _named(vector: list[float] | SparseVector) -> "edge.NamedVector":
+    return edge.SparseVector(list(vector.indices), list(vector.values)) if isinstance(vector, SparseVector) else vector
+
+
+def _stored(record: edge.Record) -> "dict[str, edge.NamedVector]":
+    return cast("dict[str, edge.NamedVector]", record.vector or {})
+
+
+def _match(found: edge.ScoredPoint) -> Match:
+    vectors = cast("dict[str, Vector] | None", found.vector)
+    return Match(
+        entry=read_entry(str(found.id), found.payload or {}),
+        similarity=cosine_of_score(found.score),
+        dense=None if vectors is None else vectors[DENSE],
+    )
+
+
+def _equals(field: str, value: str) -> edge.FieldCondition:
+    return edge.FieldCondition(field, match=edge.MatchValue(value))
+
+
+def _owner(user_id: str, kind: Kind) -> str:
+    return f"{user_id}/{kind}"  # neither ids nor kinds hold a slash
+
+
+def owned_by(scope: Scope) -> edge.Filter:
+    """Return the filter for the scope's points, in any collection."""
+    must: list[edge.ConditionType] = [_equals(USER, scope.user_id)]
+    if scope.thread_id is not None:
+        must.append(_equals(THREAD, scope.thread_id))
+    return edge.Filter(must=must)
+
+
+def among(user_id: str, ids: Sequence[str]) -> edge.Filter:
+    """Return the filter for the user's points with these ids, in any collection."""
+    return edge.Filter(must=[_equals(USER, user_id), edge.HasIdCondition(set(ids))])
+
+
+def _searched(query: Query) -> edge.Filter:
+    must: list[edge.ConditionType] = []
+    if query.scope.thread_id is not None:
+        must.append(_equals(THREAD, query.scope.thread_id))
+    if query.ids is not None:
+        must.append(edge.HasIdCondition(set(query.ids)))
+    if query.period is not None:
+        within = edge.RangeFloat(gte=to_ms(query.period.begin), lt=to_ms(query.period.end))
+        must.append(edge.FieldCondition(CREATED, range=within))
+    if query.documents is not None:
+        must.append(edge.FieldCondition(DOCUMENT, match=edge.MatchAny(list(query.documents))))
+    # One condition per kind is faster than one `MatchAny`.
+    return edge.Filter(must=must, should=[_equals(OWNER, _owner(query.scope.user_id, kind)) for kind in query.kinds])

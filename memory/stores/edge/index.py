@@ -1,0 +1,172 @@
+"""Opens the embedded vector index: Qdrant's engine in this process, one folder per collection and generation."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from recollect.memory.ports.vector_index import VectorIndex, collection_name
+from recollect.memory.stores.edge.collection import EdgeCollection, PointId, open_edge_collection
+from recollect.memory.stores.edge.others import EdgeOthers, has_bytes
+from recollect.memory.stores.edge.place import EdgePlace
+from recollect.memory.stores.rebuildable_index import RebuildableIndex
+from recollect.memory.values.errors import IndexUnavailable
+from recollect.memory.values.scope import Scope
+
+Answer = TypeVar("Answer")
+
+
+@asynccontextmanager
+async def open_edge_index(folder: Path, *, base: str, model: str, dimension: int) -> AsyncGenerator[VectorIndex]:
+    """Open the embedder's collection below `folder`, creating what is missing; flushed and closed at exit.
+
+    A damaged collection is moved aside and an empty one takes its place (logged as a warning).
+
+    Raises:
+        IndexUnavailable: another process has it open, or the system refuses the files.
+    """
+    place = EdgePlace(folder, base, collection_name(base, model=model, dimension=dimension))
+    number = await _on_disk(place.serving)
+    current = await open_edge_collection(place.path(number), dimension=dimension)
+    generations = EdgeGenerations(place, current, number=number, dimension=dimension)
+    try:
+        await generations.drop_old()
+        yield RebuildableIndex("qdrant-edge", generations)
+    finally:
+        await generations.close()
+
+
+class EdgeGenerations:
+    """Holds the generations of one collection; the current one is open, and its successor during a rebuild."""
+
+    def __init__(self, place: EdgePlace, current: EdgeCollection, *, number: int, dimension: int) -> None:
+        self.current = current
+        self._place = place
+        self._number = number
+        self._dimension = dimension
+        self._successor: EdgeCollection | None = None
+        self._old: EdgeCollection | None = None
+        self._others = EdgeOthers(place)
+        self._rewritten_at: float | None = None
+        # A collection can be opened once at a time.
+        self._opening_others = asyncio.Lock()
+
+    @asynccontextmanager
+    async def successor(self) -> AsyncGenerator[EdgeCollection]:
+        """See Generations."""
+        path = self._place.path(self._number + 1)
+        self._successor = opened = await open_edge_collection(path, dimension=self._dimension)
+        try:
+            yield opened
+        finally:
+            if self._successor is opened:
+                self._successor = None
+            if self.current is not opened:
+                await opened.close()
+
+    @asynccontextmanager
+    async def copying(self) -> AsyncGenerator["EdgeCopying"]:
+        """See Generations."""
+        self._rewritten_at = time.time()
+        if self._successor is not None:
+            await self._successor.close()
+        await _on_disk(lambda: self._place.remove_after(self._number))
+        async with self.successor() as opened:
+            yield EdgeCopying(self.current, opened)
+
+    async def promote(self) -> None:
+        """See Generations."""
+        successor = self._successor
+        assert successor is not None, "only an open successor is promoted"
+        await successor.flush()  # else a power cut could leave fewer points than the old one had
+        serving = asyncio.create_task(asyncio.to_thread(self._place.serve, self._number + 1), name="index-promote")
+        try:
+            await asyncio.shield(serving)
+        except OSError as error:
+            raise IndexUnavailable from error
+        except asyncio.CancelledError:
+            await asyncio.wait({serving})  # The thread cannot be stopped: follow what it wrote.
+            if serving.exception() is None:
+                self._serve(successor)
+            raise
+        self._serve(successor)
+
+    def _serve(self, successor: EdgeCollection) -> None:
+        self._old, self.current = self.current, successor
+        self._number += 1
+
+    async def drop_old(self) -> None:
+        """See Generations."""
+        if self._old is not None:
+            await self._old.close()
+            self._old = None
+        await _on_disk(lambda: self._place.remove_before(self._number))
+
+    async def other_collections(self) -> list[str]:
+        """See Generations."""
+        return await _on_disk(self._place.others)
+
+    async def erase_elsewhere(self, scope: Scope) -> int:
+        """See Generations. Erasing a whole user removes all damaged folders: no part of them can be deleted."""
+        if self._successor is None:
+            await _on_disk(lambda: self._place.remove_after(self._number))
+        async with self._opening_others:
+            return await _on_disk(lambda: self._others.erase(scope))
+
+    async def remove_elsewhere(self, *, user_id: str, ids: Sequence[str]) -> None:
+        """See Generations."""
+        if ids:
+            async with self._opening_others:
+                await _on_disk(lambda: self._others.remove(user_id, ids))
+
+    async def vacuum_elsewhere(self, seconds: float) -> None:
+        """See Generations."""
+        async with self._opening_others:
+            await _on_disk(lambda: self._others.vacuum(seconds))
+
+    async def remaining(self, scope: Scope) -> int:
+        """See Generations."""
+        async with self._opening_others:
+            elsewhere = await _on_disk(lambda: self._others.remaining(scope))
+        successor = await self._successor.count_of(scope) if self._successor is not None else 0
+        return await self.current.count_of(scope) + successor + elsewhere
+
+    async def has_traces(self, user_id: str) -> bool:
+        """See Generations. Searches the files for the id, because the engine's log keeps deleted ids as text."""
+        return await _on_disk(lambda: has_bytes(self._place.path(self._number), user_id.encode()))
+
+    async def is_rewrite_due(self, seconds: float) -> bool:
+        """See Generations."""
+        return await _on_disk(
+            lambda: self._place.is_rewrite_due(self._number, seconds=seconds, last=self._rewritten_at)
+        )
+
+    async def close(self) -> None:
+        """Close the open generations."""
+        for opened in (self._old, self.current):
+            if opened is not None:
+                await opened.close()
+
+
+class EdgeCopying:
+    """Copies a collection's points unchanged into an empty one."""
+
+    def __init__(self, current: EdgeCollection, points: EdgeCollection) -> None:
+        self.points = points
+        self._current = current
+        self._after: PointId | None = None
+
+    async def copy_some(self) -> bool:
+        """See Copying."""
+        self._after = await self._current.copy_page(self.points, after=self._after)
+        return self._after is not None
+
+
+async def _on_disk(work: Callable[[], Answer]) -> Answer:
+    """Run blocking `work` in a thread; raise the system's refusals as IndexUnavailable."""
+    try:
+        return await asyncio.to_thread(work)
+    except OSError as error:
+        raise IndexUnavailable from error

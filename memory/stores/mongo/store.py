@@ -1,0 +1,88 @@
+"""Opens the store in MongoDB."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from uuid import uuid4
+
+from recollect.memory.ports.store import Store
+from recollect.memory.stores.mongo.connection import (
+    CONVERSATIONS,
+    DOCUMENTS,
+    FACTS,
+    THREADS,
+    MongoConnection,
+    open_connection,
+)
+from recollect.memory.stores.mongo.conversations import MongoConversations
+from recollect.memory.stores.mongo.counts import MongoCounts
+from recollect.memory.stores.mongo.documents import MongoDocuments
+from recollect.memory.stores.mongo.erasures import MongoErasures
+from recollect.memory.stores.mongo.facts import MongoFacts
+from recollect.memory.stores.mongo.imports import MongoImports
+from recollect.memory.stores.mongo.keys import MongoKeys
+from recollect.memory.stores.mongo.queue import LEASE, MongoThreadQueue
+from recollect.memory.stores.mongo.schema import prepare
+from recollect.memory.stores.mongo.threads import MongoThreads
+from recollect.memory.stores.mongo.timeline import MongoTimeline
+from recollect.memory.stores.mongo.updates import MongoUpdates
+from recollect.memory.stores.mongo.users import users_of_any
+
+_BATCH_USERS = 500
+
+
+class MongoStore:
+    """Implements Store over one MongoDB database."""
+
+    name = "mongodb"
+
+    def __init__(self, connection: MongoConnection, queue: MongoThreadQueue) -> None:
+        self.conversations = MongoConversations(connection)
+        self.timeline = MongoTimeline(connection)
+        self.imports = MongoImports(connection)
+        self.facts = MongoFacts(connection)
+        self.updates = MongoUpdates(connection)
+        self.threads = MongoThreads(connection)
+        self.counts = MongoCounts(connection)
+        self.documents = MongoDocuments(connection)
+        self.queue = queue
+        self.keys = MongoKeys(connection)
+        self.erasures = MongoErasures(connection)
+        self._connection = connection
+
+    async def users(self) -> AsyncIterator[Sequence[str]]:
+        """See the port."""
+        after = ""
+        while True:
+            async with self._connection.use() as database:
+                holders = (CONVERSATIONS, FACTS, THREADS, DOCUMENTS)
+                users = await users_of_any(database, holders, limit=_BATCH_USERS, after=after)
+            if not users:
+                return
+            yield users
+            after = users[-1]
+
+    async def ping(self) -> None:
+        """See the port."""
+        async with self._connection.use() as database:
+            await database.ping()
+
+
+@asynccontextmanager
+async def open_mongo_store(
+    url: str, database: str, *, prefix: str = "", owner: str | None = None, lease: timedelta = LEASE
+) -> AsyncGenerator[Store]:
+    """Open the store in `database` of the server at `url`, and close the client at exit.
+
+    The server need not answer yet. `prefix` begins the names of our collections. `owner` names this process in the
+    thread queue (a new name by default); a process that does not renew its `lease` loses its place there.
+
+    Raises:
+        ConfigurationError: the URL or the database's name is not valid.
+    """
+    async with open_connection(url, database, prepare=prepare, prefix=prefix) as connection:
+        queue = MongoThreadQueue(connection, owner=owner or uuid4().hex, lease=lease)
+        try:
+            yield MongoStore(connection, queue)
+        finally:
+            await queue.close()

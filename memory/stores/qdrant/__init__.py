@@ -1,0 +1,1 @@
+"""Keeps the vector index on a Qdrant server."""

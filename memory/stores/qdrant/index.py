@@ -1,0 +1,158 @@
+"""Opens the vector index on a Qdrant server: generations of a collection behind one alias for all processes."""
+
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+
+from qdrant_client import AsyncQdrantClient, models
+
+from recollect.memory.ports.vector_index import VectorIndex, collection_name
+from recollect.memory.stores.points import generation_name, generation_of, siblings
+from recollect.memory.stores.qdrant.collection import QdrantCollection, QdrantServer, ServingCollection
+from recollect.memory.stores.qdrant.points import QdrantPoints, among, owned_by
+from recollect.memory.stores.rebuildable_index import Copying, RebuildableIndex
+from recollect.memory.values.errors import IndexUnavailable
+from recollect.memory.values.scope import Scope
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_qdrant_index(
+    server: QdrantServer | AsyncQdrantClient, *, base: str, model: str, dimension: int
+) -> AsyncGenerator[VectorIndex]:
+    """Open the embedder's collection on a server; a client that is handed in is used and left open.
+
+    A server that is down is no error: its calls raise IndexUnavailable until it is there, and the first call that
+    reaches it creates the collection where it is missing.
+
+    Raises:
+        ConfigurationError: QDRANT_URL is no URL, or its server is older than 1.19.
+    """
+    async with AsyncExitStack() as opened:
+        client = server
+        if isinstance(client, QdrantServer):
+            client = client.connect()
+            opened.push_async_callback(client.close)
+        name = collection_name(base, model=model, dimension=dimension)
+        serving = ServingCollection(client, name=name, dimension=dimension)
+        try:
+            await serving.check()
+        except IndexUnavailable as error:
+            log.warning(
+                "the vector index cannot be reached; starting without search",
+                extra={"action": "index_unavailable", "collection": name, "reason": error.message},
+            )
+        opened.callback(serving.close)
+        yield RebuildableIndex("qdrant", QdrantGenerations(serving, base=base))
+
+
+class QdrantGenerations:
+    """The collections `<name>`, then `<name>.r2`, …; the alias `<name>.current` leads to the one that serves.
+
+    Other processes use the alias too, and so follow a promotion at once. A successor always has the next number, so
+    that the next rebuild continues one that was killed.
+    """
+
+    def __init__(self, serving: ServingCollection, *, base: str) -> None:
+        self.current = QdrantPoints(serving)
+        self._serving = serving
+        self._client = serving.client
+        self._base = base
+        self._number = 1
+
+    @asynccontextmanager
+    async def successor(self) -> AsyncGenerator[QdrantPoints]:
+        """See Generations."""
+        self._number = await self._serving_number()
+        collection = QdrantCollection(self._client, name=self._following, dimension=self._serving.dimension)
+        try:
+            points = QdrantPoints(collection)
+            await points.count()  # creates it
+            yield points
+        finally:
+            collection.close()
+
+    async def promote(self) -> None:
+        """See Generations. Does nothing where another process has promoted this generation already."""
+        now = await self._serving_number()
+        if now == self._number:
+            await self._serving.serve(self._following)
+        elif now != self._number + 1:
+            raise IndexUnavailable("Another process has rebuilt the index meanwhile; look at it with the doctor.")
+
+    async def drop_old(self) -> None:
+        """See Generations."""
+        number = await self._serving_number()
+        for name in await self._listed():
+            found = generation_of(name, name=self._serving.name)
+            if found is not None and found < number:
+                await self._serving.ask(lambda name=name: self._client.delete_collection(name))
+
+    async def other_collections(self) -> list[str]:
+        """See Generations."""
+        return siblings(self._base, names=await self._listed(), own=self._serving.name)
+
+    async def erase_elsewhere(self, scope: Scope) -> int:
+        """See Generations. Covers other embedders' collections and generations that do not serve."""
+        deleted = 0
+        for name in await self._elsewhere():
+            chosen = models.FilterSelector(filter=owned_by(scope))
+            found = await self._count(name, scope)
+            await self._serving.ask(lambda name=name, chosen=chosen: self._client.delete(name, chosen, wait=True))
+            deleted += found
+        return deleted
+
+    async def remove_elsewhere(self, *, user_id: str, ids: Sequence[str]) -> None:
+        """See Generations."""
+        if not ids:
+            return
+        chosen = models.FilterSelector(filter=among(user_id, ids))
+        listed = await self._listed()
+        others = siblings(self._base, names=listed, own=self._serving.name)
+        for name in [name for name in listed if any(generation_of(name, name=other) is not None for other in others)]:
+            await self._serving.ask(lambda name=name: self._client.delete(name, chosen, wait=True))
+
+    async def remaining(self, scope: Scope) -> int:
+        """See Generations."""
+        counts = [await self._count(name, scope) for name in await self._elsewhere()]
+        return await self._count(self._serving.address, scope) + sum(counts)
+
+    async def has_traces(self, user_id: str) -> bool:
+        """See Generations: the files are the server's."""
+        return False
+
+    def copying(self) -> AbstractAsyncContextManager[Copying] | None:
+        """See Generations."""
+        return None
+
+    async def vacuum_elsewhere(self, seconds: float) -> None:
+        """See Generations: the files are the server's."""
+
+    async def is_rewrite_due(self, seconds: float) -> bool:
+        """See Generations. Always false: the server's optimizer rewrites its files."""
+        return False
+
+    async def _elsewhere(self) -> list[str]:
+        """Return all collections of the base name except the one that serves."""
+        serving = await self._serving.ask(self._serving.target)
+        listed = [name for name in await self._listed() if name != serving]
+        own = [name for name in listed if generation_of(name, name=self._serving.name) is not None]
+        others = siblings(self._base, names=listed, own=self._serving.name)
+        return own + [name for name in listed if any(generation_of(name, name=other) is not None for other in others)]
+
+    async def _count(self, name: str, scope: Scope) -> int:
+        answer = await self._serving.ask(lambda: self._client.count(name, count_filter=owned_by(scope), exact=True))
+        return int(answer.count)
+
+    @property
+    def _following(self) -> str:
+        return generation_name(self._serving.name, self._number + 1)
+
+    async def _serving_number(self) -> int:
+        serving = await self._serving.ask(self._serving.target)
+        return generation_of(serving or "", name=self._serving.name) or 1
+
+    async def _listed(self) -> list[str]:
+        listed = await self._serving.ask(self._client.get_collections)
+        return [item.name for item in listed.collections]

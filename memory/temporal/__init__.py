@@ -1,0 +1,1 @@
+"""Reads the times that a text names. Pure."""

@@ -1,0 +1,1 @@
+"""Keeps a thread's window, summary and archive."""

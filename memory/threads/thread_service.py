@@ -1,0 +1,284 @@
+"""A person's verbs on threads: list, read, archive, rename, edit the summary, delete."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from recollect.memory.background.sweep import Sweep
+from recollect.memory.ports.erasures import Erasure
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.summarizer import Summarizer
+from recollect.memory.ports.vector_index import VectorIndex
+from recollect.memory.threads.archive import Archive
+from recollect.memory.threads.extractive_summary import ExtractiveSummarizer
+from recollect.memory.threads.rolling_summary import RollingSummaries, begin_record
+from recollect.memory.values.errors import (
+    InvalidRequest,
+    NotFound,
+    Problem,
+    RecollectError,
+    StoreUnavailable,
+    is_outage,
+)
+from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.text import check_text
+from recollect.memory.values.thread_record import ThreadOverview, ThreadRecord
+from recollect.memory.values.times import Clock
+from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN, estimate_tokens
+from recollect.memory.values.update import Step, after_failure
+
+logger = logging.getLogger(__name__)
+
+CLOSING_BATCH = 100
+MOST_TITLE_CHARACTERS = 200
+OTHERS_SECONDS = 15.0
+"""A sweep leaves an archive that is younger than this, in seconds, to the process that began it."""
+
+
+class FollowsIndex(Protocol):
+    """The part of `IndexOutbox` that threads use."""
+
+    def notify(self, user_id: str) -> None:
+        """Index this user's records in the background."""
+        ...
+
+    async def sync_soon(self, user_id: str) -> None:
+        """Index this user's records now; after an outage the background does it."""
+        ...
+
+
+class Learning(Protocol):
+    """The part of `Updater` that threads use."""
+
+    def notify(self, user_id: str) -> None:
+        """Work on this user's updates at once."""
+        ...
+
+
+class Eraser(Protocol):
+    """Erases everything of a scope."""
+
+    async def has_any(self, scope: Scope) -> bool:
+        """Tell whether there is anything to erase."""
+        ...
+
+    async def erase(self, scope: Scope, *, by: str) -> Erasure:
+        """Erase everything of the scope and return the receipt; `by` names who asked for it."""
+        ...
+
+
+@dataclass
+class ThreadService:
+    """The verbs on threads. `start` begins to make the pending summaries of archives; `close` ends that."""
+
+    store: Store
+    index: VectorIndex
+    points: FollowsIndex
+    updater: Learning
+    eraser: Eraser
+    summarizer: Summarizer
+    config: MemoryConfig
+    clock: Clock
+    _finishing: dict[Scope, "asyncio.Task[None]"] = field(init=False, default_factory=dict[Scope, "asyncio.Task[None]"])
+    _waiting: dict[Scope, Step] = field(init=False, default_factory=dict[Scope, Step])
+    _has_seen_start: bool = field(init=False, default=False)
+    _sweep: Sweep = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sweep = Sweep("threads-sweep", self._keep_up, seconds=self.config.sweep_seconds)
+
+    def start(self) -> None:
+        """Start the sweeps for pending archives: at once, and again every `sweep_seconds`."""
+        self._sweep.start()
+
+    async def close(self) -> None:
+        """End all background work; pending summaries are made after the next start."""
+        await self._sweep.close()
+        tasks = list(self._finishing.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def page(
+        self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None
+    ) -> list[ThreadOverview]:
+        """Return a page of the user's threads, those last written to first.
+
+        `before` is the place of the last thread on the page before: the time of its last message (UTC) and its id.
+        """
+        threads = await self.store.conversations.overviews(user_id, limit=limit, before=before)
+        records = await self.store.threads.records(user_id=user_id, thread_ids=[thread.thread_id for thread in threads])
+        known = {record.thread_id: record for record in records}
+        return [replace(thread, record=known.get(thread.thread_id)) for thread in threads]
+
+    async def overview(self, scope: Scope) -> ThreadOverview:
+        """Return the overview of one thread.
+
+        Raises:
+            NotFound: nobody has written to it.
+        """
+        thread = await self.store.conversations.overview(scope)
+        if thread is None:
+            raise _no_such_thread()
+        return replace(thread, record=await self.store.threads.record(scope))
+
+    async def archive(self, scope: Scope) -> ThreadOverview:
+        """Archive the thread, wait up to `memory_wait_seconds` for its summary, and return the overview.
+
+        The thread is archived at once; if the model fails, its summary is pending and made later. Turns that wait to be
+        learned from are learned from now.
+
+        Raises:
+            NotFound: nobody has written to it.
+        """
+        last = await self.store.conversations.last_position(scope)
+        record = await self._archive().begin(scope, to=last) if last else None
+        if record is None:
+            raise _no_such_thread()
+        self.updater.notify(scope.user_id)
+        if record.closing:
+            await asyncio.wait({self._finish_soon(scope)}, timeout=self.config.memory_wait_seconds)
+        await self.points.sync_soon(scope.user_id)
+        return await self.overview(scope)
+
+    async def close_archives(self, *, at_start: bool = False) -> None:
+        """Make the pending summaries of archives, also of those that a dead process began.
+
+        Without `at_start` archives younger than `OTHERS_SECONDS` are left to the process that began them.
+        """
+        now = self.clock()
+        for record in await self.store.threads.closing(limit=CLOSING_BATCH):
+            waiting = self._waiting.get(record.scope)
+            begun = record.archived_at or now
+            if waiting is None and not at_start and begun > now - timedelta(seconds=OTHERS_SECONDS):
+                continue
+            if waiting is None or waiting.is_due(now) or waiting.status == "failed":
+                await asyncio.wait({self._finish_soon(record.scope)})
+
+    async def set_summary(self, scope: Scope, text: str | None) -> ThreadRecord:
+        """Replace the thread's summary by a person's text; None or a blank one removes it.
+
+        The text covers the same turns as the summary before, and the next summary starts from it.
+
+        Raises:
+            NotFound: nobody has written to the thread.
+            InvalidRequest: it is longer than a summary may be, or no store can hold it.
+        """
+        given = (text or "").strip()
+        check_text(given, field="summary")
+        if estimate_tokens(given) > self.config.summary_tokens:
+            most = self.config.summary_tokens * CHARACTERS_PER_TOKEN
+            problem = Problem("summary", f"must have at most {most:,} characters (SUMMARY_TOKENS)")
+            raise InvalidRequest("The summary is too long.", problems=[problem])
+        while (record := await begin_record(self.store, scope, self.clock)) is not None:
+            written = record.revised(
+                summary=given or None, summary_by="person" if given else None, summarised_at=self.clock()
+            )
+            if await self.store.threads.put(written, revision=record.revision):
+                await self.points.sync_soon(scope.user_id)
+                return written
+        raise _no_such_thread()
+
+    async def rename(self, scope: Scope, title: str | None) -> ThreadOverview:
+        """Give the thread a title of 1-200 characters, without white space around it; None removes it.
+
+        Raises:
+            NotFound: nobody has written to the thread.
+            InvalidRequest: it is blank or too long, or no store can hold it.
+        """
+        given = None if title is None else title.strip()
+        if given is not None:
+            check_text(given, field="title")
+            if not 1 <= len(given) <= MOST_TITLE_CHARACTERS:
+                problem = Problem("title", f"must have 1 to {MOST_TITLE_CHARACTERS} characters")
+                raise InvalidRequest("The request is not valid: see title.", problems=[problem])
+        while (record := await begin_record(self.store, scope, self.clock)) is not None:
+            # The title is in no point, so that the index has nothing to follow.
+            titled = record.revised(title=given, indexed=record.indexed)
+            if await self.store.threads.put(titled, revision=record.revision):
+                return await self.overview(scope)
+        raise _no_such_thread()
+
+    async def summary(self, scope: Scope) -> ThreadRecord:
+        """Return the thread's record, an empty one if it has none yet.
+
+        Raises:
+            NotFound: nobody has written to the thread.
+        """
+        record = await self.store.threads.record(scope)
+        if await self.store.conversations.last_position(scope) == 0:
+            raise _no_such_thread()
+        return record or ThreadRecord(scope.user_id, scope.thread)
+
+    async def delete(self, scope: Scope, *, by: str) -> Erasure:
+        """Delete the thread with all that is its own by `Erasing`; the user's facts stay. `by` names who asked for it.
+
+        A turn that is running ends with `UserErased`.
+
+        Raises:
+            NotFound: nothing of such a thread exists.
+            ErasurePending: a store could not be reached; the erasure goes on by itself.
+        """
+        if not await self.eraser.has_any(scope):
+            raise _no_such_thread()
+        self._waiting.pop(scope, None)
+        return await self.eraser.erase(scope, by=by)
+
+    def _archive(self, summarizer: Summarizer | None = None) -> Archive:
+        summaries = RollingSummaries(self.store, summarizer or self.summarizer, self.config, self.clock)
+        return Archive(self.store, summaries, self.clock)
+
+    def _finish_soon(self, scope: Scope) -> "asyncio.Task[None]":
+        """Return the task that makes the pending summary of the thread's archive: one for each thread."""
+        task = self._finishing.get(scope)
+        if task is None:
+            task = asyncio.create_task(self._finish(scope), name="archive-finish")
+            self._finishing[scope] = task
+            task.add_done_callback(lambda task: self._finished(scope, task))
+        return task
+
+    def _finished(self, scope: Scope, task: "asyncio.Task[None]") -> None:
+        del self._finishing[scope]
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            logger.error("archiving broke", extra={"action": "archive_broke"}, exc_info=error)
+
+    async def _finish(self, scope: Scope) -> None:
+        """Make the pending summary. An outage is retried; after five other failures the extract takes its place."""
+        step = self._waiting.get(scope, Step())
+        try:
+            await self._archive().finish(scope)
+            self._waiting.pop(scope, None)
+        except RecollectError as error:
+            self._failed(scope, step, error)
+        if self._waiting.get(scope, Step()).status == "failed":
+            await self._finish_without_model(scope)
+        self.points.notify(scope.user_id)
+
+    def _failed(self, scope: Scope, step: Step, error: RecollectError) -> None:
+        now = self.clock()
+        after = after_failure(step, reason=error.message, outage=is_outage(error), now=now, jitter=1.0)
+        self._waiting[scope] = after
+        logger.warning(
+            "the archive's summary waits",
+            extra={"action": "archive_waits", "error": type(error).__name__, "tries": after.tries},
+        )
+
+    async def _finish_without_model(self, scope: Scope) -> None:
+        try:
+            await self._archive(ExtractiveSummarizer()).finish(scope)
+            self._waiting.pop(scope, None)
+        except StoreUnavailable:
+            logger.warning("the archive's summary waits", extra={"action": "archive_waits"})
+
+    async def _keep_up(self) -> None:
+        """Make pending summaries; the first time recent ones too, whose process may have died before this start."""
+        await self.close_archives(at_start=not self._has_seen_start)
+        self._has_seen_start = True
+
+
+def _no_such_thread() -> NotFound:
+    return NotFound("There is no such thread; nobody has written to it.")

@@ -1,0 +1,47 @@
+"""Reads the window: the last turns of a thread, verbatim, oldest first, within a token budget."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from recollect.memory.ports.store import Conversations
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.text import cut
+from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN, fit_last
+from recollect.memory.values.turn import Exchange, Message
+
+LEAST_CUT_TOKENS = 50
+"""With fewer tokens a turn that is too long is left out instead of cut: its beginning would say too little."""
+
+
+async def read_window(
+    conversations: Conversations, scope: Scope, *, turns: int, tokens: int, before: int | None = None
+) -> list[Exchange]:
+    """Read the thread's last `turns` finished turns that fit into `tokens`, oldest first.
+
+    The oldest turns are left out whole, because half an exchange would mislead. The newest one is cut, visibly, where
+    it alone is too long. `before` is the position of the turn that is being answered, if it has one.
+    """
+    if turns == 0:
+        return []
+    return fit_window(await conversations.recent(scope, limit=turns, before=before), tokens)
+
+
+def fit_window(exchanges: Sequence[Exchange], tokens: int) -> list[Exchange]:
+    """Return the newest exchanges that fit into `tokens`, oldest first; cut the newest if it alone is too long."""
+    kept = fit_last([exchange.user.content + exchange.assistant.content for exchange in exchanges], tokens)
+    if kept == 0 and exchanges and tokens >= LEAST_CUT_TOKENS:
+        return [_cut(exchanges[-1], tokens * CHARACTERS_PER_TOKEN)]
+    return list(exchanges[len(exchanges) - kept :])
+
+
+def _cut(exchange: Exchange, characters: int) -> Exchange:
+    """Cut the exchange to `characters`: a long reply is left at least half of them, and what the message leaves."""
+    said, answered = exchange.user.content, exchange.assistant.content
+    said = cut(said, characters - min(len(answered), characters // 2))
+    answered = cut(answered, characters - len(said))
+    return Exchange(replace(exchange.user, content=said), replace(exchange.assistant, content=answered))
+
+
+def format_messages(messages: Iterable[Message]) -> str:
+    """Format messages as plain text: one line each, "role: content" or "name: content"."""
+    return "\n".join(f"{message.name or message.role}: {message.content}" for message in messages)

@@ -1,0 +1,58 @@
+"""Exports everything of a user, line by line, in an order that every store keeps.
+
+Documents come first, then the threads with their summaries, then the turns thread by thread, then the facts: whatever
+a line names stands before it.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from itertools import chain
+
+from recollect.memory.ports.documents import Attached
+from recollect.memory.ports.store import Store
+from recollect.memory.transfer.document_export import document_lines
+from recollect.memory.transfer.export_lines import Line, fact_line, of_types, thread_lines, turn_lines
+from recollect.memory.values.scope import Scope
+
+TYPES = ("message", "fact", "turn", "thread", "summary", "document")
+
+
+async def export_lines(
+    store: Store, scope: Scope, *, types: frozenset[str] | None = None
+) -> AsyncIterator[Sequence[Line]]:
+    """Yield all lines of the user (or of the thread alone), in batches. `types` limits them to lines of these types.
+
+    Raises:
+        StoreUnavailable: the store cannot be reached.
+    """
+    wanted = frozenset(TYPES) if types is None else types
+    if "document" in wanted and scope.thread_id is None:
+        async for lines in document_lines(store.documents, scope.user_id):
+            yield lines
+    if wanted & {"thread", "summary"}:
+        async for lines in _threads(store, scope):
+            yield of_types(lines, types)
+    if wanted & {"message", "turn"}:
+        async for turns in store.conversations.every(scope):
+            yield of_types(chain.from_iterable(map(turn_lines, turns)), types)
+    if "fact" in wanted:
+        async for facts in store.facts.every(scope.user_id):
+            yield [fact_line(fact) for fact in facts if scope.thread_id in (None, fact.home)]
+
+
+async def _threads(store: Store, scope: Scope) -> AsyncIterator[Sequence[Line]]:
+    """Yield the threads that have a record, then those that only have attached documents."""
+    if scope.thread_id is not None:
+        record = await store.threads.record(scope)
+        attached = await store.documents.attached(scope)
+        if record is not None or attached:
+            yield list(thread_lines(record, (scope.user_id, scope.thread_id), attached))
+        return
+    waiting: dict[str, Sequence[Attached]] = dict(await store.documents.attachments(scope.user_id))
+    async for records in store.threads.every(scope.user_id):
+        lines = [
+            thread_lines(record, (record.user_id, record.thread_id), waiting.pop(record.thread_id, ()))
+            for record in records
+        ]
+        yield list(chain.from_iterable(lines))
+    others = [thread_lines(None, (scope.user_id, thread_id), waiting[thread_id]) for thread_id in sorted(waiting)]
+    yield list(chain.from_iterable(others))

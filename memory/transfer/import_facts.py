@@ -1,0 +1,146 @@
+"""Reads the facts and summaries of an import, and stores its facts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, cast
+
+from recollect.memory.facts.fact_rivals import living_under, superseded
+from recollect.memory.facts.fact_writes import revise
+from recollect.memory.facts.wording import (
+    MOST_STATEMENT_CHARACTERS,
+    MOST_TAG_CHARACTERS,
+    MOST_TAGS,
+    MOST_VALUE_CHARACTERS,
+)
+from recollect.memory.ports.store import Store
+from recollect.memory.transfer.import_line import BadLine, check_fields, read_id, read_text, read_time
+from recollect.memory.values.errors import FactConflict
+from recollect.memory.values.fact import Fact, fold, is_key
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.turn import derived_id
+
+MOST_SUMMARY_CHARACTERS = 40_000
+_FACT_FIELDS = frozenset({"user_id", "key", "value", "timestamp", "tags"})
+_SUMMARY_FIELDS = frozenset({"user_id", "thread_id", "content"})
+
+
+@dataclass(frozen=True, slots=True)
+class ImportFact:
+    """Holds a fact of an import; without a key, `value` is the whole statement. `at` is since when it is so (UTC)."""
+
+    user_id: str
+    key: str | None
+    value: str
+    at: datetime | None
+    tags: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Return the fact's id, which every import derives from user, key and value."""
+        digest = blake2b(f"{self.key or ''}\n{fold(self.value)}".encode(), digest_size=16).hexdigest()
+        # A turn's id is never empty: no turn derives an equal id.
+        return derived_id(self.user_id, "", f"import:{digest}")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    """Holds a thread's summary of an import."""
+
+    scope: Scope
+    content: str
+
+
+def read_extra(said: Mapping[str, Any], kind: str) -> ImportFact | ImportSummary:
+    """Return the fact or the summary of these fields.
+
+    Raises:
+        BadLine: a field is missing, unknown, of a wrong type, or none that can be stored.
+    """
+    if kind == "fact":
+        check_fields(said, known=_FACT_FIELDS, needed=("user_id", "value"))
+        key = said.get("key")
+        if key is not None and not (isinstance(key, str) and is_key(key)):
+            raise BadLine("key must be of the form [a-z][a-z0-9_]{0,63}.")
+        most = MOST_STATEMENT_CHARACTERS if key is None else MOST_VALUE_CHARACTERS
+        time = said.get("timestamp")
+        return ImportFact(
+            read_id(said, "user_id"),
+            key,
+            read_text(said, "value", most=most),
+            None if time is None else read_time(time),
+            _tags(said.get("tags")),
+        )
+    check_fields(said, known=_SUMMARY_FIELDS, needed=("user_id", "thread_id", "content"))
+    scope = Scope(read_id(said, "user_id"), read_id(said, "thread_id"))
+    return ImportSummary(scope, read_text(said, "content", most=MOST_SUMMARY_CHARACTERS))
+
+
+async def take_fact(store: Store, given: ImportFact, *, now: datetime) -> bool:
+    """Store the fact; return False where it is known already, or its key has a fact that must not be replaced.
+
+    A fact of an import replaces only an older one of an import, never one that a person wrote or a turn taught.
+    Forgotten facts stay forgotten.
+
+    Raises:
+        StoreUnavailable: the store cannot be reached; a repeat of the line completes it.
+    """
+    facts = store.facts
+    begins = min(given.at or now, now)
+    older: list[Fact] = []
+    if given.key is not None:
+        living = await living_under(facts, given.key, "user", Scope(given.user_id), at=now)
+        older = [fact for fact in living if fact.id != given.id]
+        if not all(_gives_way(fact, given, begins) for fact in older):
+            return False
+    is_new = await facts.insert(_fact(given, begins=begins, now=now, replaces=older[0].id if older else None))
+    stored = None if is_new else await facts.fact(user_id=given.user_id, fact_id=given.id)
+    if is_new or (stored is not None and stored.is_living(now)):
+        # Insert before ending the older ones: a kill in between leaves two, and a repeat of the line ends the older.
+        await _end(store, older, now)
+    return is_new
+
+
+def _tags(value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    tags = cast("list[object]", value) if isinstance(value, list) else [None]
+    texts = [tag for tag in tags if isinstance(tag, str)]
+    if len(texts) < len(tags) or len(texts) > MOST_TAGS:
+        raise BadLine(f"tags must be a list of at most {MOST_TAGS} texts.")
+    for tag in texts:
+        read_text({"tags": tag}, "tags", most=MOST_TAG_CHARACTERS)
+    return tuple(dict.fromkeys(texts))
+
+
+def _gives_way(fact: Fact, given: ImportFact, begins: datetime) -> bool:
+    """Tell whether `given`, which holds from `begins`, may replace `fact`."""
+    is_other = fold(fact.value) != fold(given.value)
+    return fact.source == "import" and not fact.is_guarded and is_other and fact.valid_from <= begins
+
+
+async def _end(store: Store, older: list[Fact], now: datetime) -> None:
+    end = superseded(by="person", at=now)
+    for fact in older:
+        try:
+            await revise(store.facts, user_id=fact.user_id, fact_id=fact.id, change=end)
+        except FactConflict:
+            continue  # Its other writer keeps changing it, and knows the new fact by now.
+
+
+def _fact(given: ImportFact, *, begins: datetime, now: datetime, replaces: str | None) -> Fact:
+    return Fact(
+        id=given.id,
+        user_id=given.user_id,
+        key=given.key,
+        value=given.value[:MOST_VALUE_CHARACTERS],
+        statement=given.value if given.key is None else f"{given.key}: {given.value}",
+        created_at=begins,
+        updated_at=now,
+        confirmed_at=begins,
+        valid_from=begins,
+        source="import",
+        tags=given.tags,
+        replaces=replaces,
+    )

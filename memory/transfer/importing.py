@@ -1,0 +1,338 @@
+"""Imports lines in bulk: stores what they hold, reports each bad line, and stores nothing twice."""
+
+import asyncio
+import contextlib
+from collections import defaultdict
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from recollect.memory.erasure.fences import Writing
+from recollect.memory.memory import Memory
+from recollect.memory.transfer.import_batch import MOST_TURNS, FailedLine, Stored, TurnImport
+from recollect.memory.transfer.import_facts import ImportFact, ImportSummary, read_extra, take_fact
+from recollect.memory.transfer.import_fences import ImportFences
+from recollect.memory.transfer.import_line import BadLine, ImportMessage, parse_object, read_message, thread_of
+from recollect.memory.transfer.import_order import ImportOrder, Kept
+from recollect.memory.transfer.import_pairs import Numbered, Pair, Pairing
+from recollect.memory.transfer.line_source import SourceLine, Unreadable, to_line
+from recollect.memory.transfer.line_types import is_exported, split_type
+from recollect.memory.transfer.restoring import Restoring
+from recollect.memory.values.errors import ImportUnfinished, InvalidRequest, NotFound
+
+MOST_FAILED = 1_000
+"""Most failed lines that are named; further ones are only counted."""
+READY = 4 * MOST_TURNS
+"""Number of turns that are collected before they are stored, so that lines of many users still make large batches."""
+AT_ONCE, MOST_BYTES_AT_ONCE = 200, 1_000_000
+"""Most lines, and most bytes of them, that a thread reads in one go."""
+LAST_SECONDS = 20.0
+"""Longest time in which an import whose time is up stores the lines that came."""
+
+Progress = Callable[[int], None]
+"""Called with the number of lines that were stored, known or refused so far."""
+
+
+class SenderGone(Exception):
+    """Whoever sends the lines has gone: nobody wants the rest of the work."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """Counts the lines of an import: new ones, those known already, and those that failed (see `MOST_FAILED`).
+
+    `out_of_order` counts messages that came behind a later one of their thread; they are stored in the order of their
+    times all the same.
+    """
+
+    imported: int = 0
+    known: int = 0
+    failed: tuple[FailedLine, ...] = ()
+    more_failed: int = 0
+    out_of_order: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result for the HTTP contract; `more_failed` and `out_of_order` only where they are above 0."""
+        shown: dict[str, Any] = {
+            "imported": self.imported,
+            "known": self.known,
+            "failed": [line._asdict() for line in self.failed],
+        }
+        others = {"more_failed": self.more_failed, "out_of_order": self.out_of_order}
+        return shown | {name: number for name, number in others.items() if number}
+
+
+async def import_lines(
+    memory: Memory,
+    lines: AsyncIterable[SourceLine],
+    *,
+    learn: bool = False,
+    progress: Progress | None = None,
+    only_user: str | None = None,
+    seconds: float | None = None,
+) -> ImportResult:
+    """Store the messages, facts and summaries of `lines`. With `learn`, facts are learned from them in the background.
+
+    Messages are stored once all lines have come, in the order of their times (see `ImportOrder`). A turn is a user's
+    message with the assistant's that comes next in its thread; a message without a counterpart is a turn whose other
+    place is absent. A message is known by its `message_id`, or without one by all its fields. Lines of an export are
+    stored as they come, under their ids; see `restoring`. With `only_user`, lines of other users fail, and lines that
+    name nobody are this user's. Call it with a place in `recollect.memory.background.bulk`, where others import too.
+
+    Raises:
+        StoreUnavailable: the store cannot be reached. What was stored stays; a repeat of the lines completes it.
+        ImportUnfinished: it takes longer than `seconds`. The lines that came are stored, if `LAST_SECONDS` suffice.
+        SenderGone: `lines` raised it; the lines that are not stored yet are dropped.
+        Exception: anything else that `lines` raises; the lines before it are stored.
+    """
+    turns = TurnImport(memory.store, memory.index, memory.embedder, memory.clock, memory.bulk, learn)
+    fences = ImportFences(memory.fences)
+    running = _Import(memory, turns, fences, Restoring(memory, turns, fences), only_user, progress)
+    whole = asyncio.timeout(seconds)
+    try:
+        try:
+            async with whole:
+                await running.read(lines)
+                return await running.end()
+        except TimeoutError:
+            if not whole.expired():
+                raise
+        await running.end_soon()
+        raise ImportUnfinished
+    finally:
+        running.close()
+
+
+@dataclass
+class Tally:
+    """Counts the lines that were stored, known or failed."""
+
+    imported: int = 0
+    known: int = 0
+    failed: list[FailedLine] = field(default_factory=list[FailedLine])
+    more_failed: int = 0
+
+    def fail(self, lines: Iterable[FailedLine]) -> None:
+        """Count failed lines, and keep the first `MOST_FAILED`."""
+        for line in lines:
+            if len(self.failed) < MOST_FAILED:
+                self.failed.append(line)
+            else:
+                self.more_failed += 1
+
+    def result(self, *, out_of_order: int) -> ImportResult:
+        """Return the counts, with failed lines sorted by their numbers."""
+        failed = tuple(sorted(self.failed))
+        return ImportResult(self.imported, self.known, failed, self.more_failed, out_of_order)
+
+
+@dataclass
+class _Import:
+    """Runs one import. `_waiting` are unread lines, `_order` the messages on disk, `_ready` the pairs to store."""
+
+    memory: Memory
+    turns: TurnImport
+    fences: ImportFences
+    restoring: Restoring
+    only_user: str | None
+    progress: Progress | None
+    _tally: Tally = field(init=False, default_factory=Tally)
+    _taken: int = field(init=False, default=0)
+    _waiting: list[SourceLine] = field(init=False, default_factory=list[SourceLine])
+    _order: ImportOrder = field(init=False, default_factory=ImportOrder)
+    _is_reading: bool = field(init=False, default=True)
+    _pairing: Pairing = field(init=False, default_factory=Pairing)
+    _ready: list[Pair] = field(init=False, default_factory=list[Pair])
+    _facts: list[tuple[int, ImportFact]] = field(init=False, default_factory=list[tuple[int, ImportFact]])
+    _summaries: list[tuple[int, ImportSummary]] = field(init=False, default_factory=list[tuple[int, ImportSummary]])
+
+    async def read(self, lines: AsyncIterable[SourceLine]) -> None:
+        """Take all lines; store on the way what does not have to be sorted.
+
+        Raises:
+            Exception: see `import_lines`; the lines before it are stored.
+        """
+        size = 0
+        source = aiter(lines)
+        while (line := await self._next(source)) is not None:
+            self._waiting.append(line)
+            size += len(line.said) if isinstance(line.said, bytes) else 0
+            if len(self._waiting) == AT_ONCE or size >= MOST_BYTES_AT_ONCE:
+                size = 0
+                await self._take_waiting()
+
+    async def end(self) -> ImportResult:
+        """Store all that is not stored yet, and return the result."""
+        self._is_reading = False
+        await self._take_waiting()
+        self.restoring.end()
+        bulk = self.memory.bulk
+        turns = self._order.turns()
+        while some := await bulk.run(lambda: list(islice(turns, AT_ONCE))):
+            await bulk.each(self._take_turn, some)
+            if self._is_full:
+                await self._store()
+        await self._store()
+        return self._tally.result(out_of_order=self._order.out_of_order)
+
+    async def end_soon(self) -> None:
+        """Store the lines that came, within `LAST_SECONDS`, where the time was up while lines were read."""
+        # An `end` that the time cut off cannot begin again: it has taken lines from the order already.
+        if self._is_reading:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LAST_SECONDS):
+                    await self.end()
+
+    def close(self) -> None:
+        """Drop lines that are not stored, and wake the updater for users with pending steps."""
+        self._order.close()
+        for user_id in self.turns.owing:
+            self.memory.updater.notify(user_id)
+
+    async def _next(self, source: AsyncIterator[SourceLine]) -> SourceLine | None:
+        try:
+            return await anext(source, None)
+        except SenderGone:
+            raise
+        except Exception:
+            # The sender still waits for an answer: what it sent so far is stored before the error is raised.
+            await self.end()
+            raise
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._ready) + len(self._facts) + len(self._summaries) + self.restoring.size >= READY
+
+    async def _take_waiting(self) -> None:
+        """Read the waiting lines in a thread, because the work grows with their length; store once enough is ready."""
+        lines, self._waiting = self._waiting, []
+        await self.memory.bulk.each(self._take, lines)
+        self._taken += len(lines)
+        if self._is_full:
+            await self._store()
+
+    def _take(self, line: SourceLine) -> None:
+        """Read one line; a bad one fails, and keeps its thread's next line from answering the one before."""
+        try:
+            self._read(line)
+        except BadLine as error:
+            self._tally.fail([FailedLine(line.number, error.error)])
+            self._order.interrupt(line.number, error.thread)
+
+    def _take_turn(self, lines: tuple[Kept, ...]) -> None:
+        """Read the sorted lines of a turn, or a summary, again: only their text was kept."""
+        for number, text in lines:
+            kind, fields = split_type(self._of_user(parse_object(text)))
+            if kind == "message":
+                self._ready += self._pairing.take(Numbered(number, self._message(fields)))
+            elif isinstance(extra := read_extra(fields, kind), ImportSummary):
+                self._summaries.append((number, extra))
+        # The lines of a turn come together: a message without an answer here has none.
+        self._ready += self._pairing.rest()
+
+    async def _store(self) -> None:
+        """Store all that is ready: turns first, then lines of an export, facts and summaries, which need threads."""
+        ready, self._ready = self._ready, []
+        by_user: dict[str, list[Pair]] = defaultdict(list)
+        for pair in ready:
+            by_user[pair.lines[0].message.user_id].append(pair)
+        for user_id, pairs in by_user.items():
+            for start in range(0, len(pairs), MOST_TURNS):
+                await self._store_turns(user_id, pairs[start : start + MOST_TURNS])
+            self.memory.bounds.touch(user_id)
+        self._add(await self.restoring.store())
+        await self._store_facts()
+        await self._store_summaries()
+        if self.progress is not None:
+            self.progress(max(0, self._taken - len(self._order)))
+
+    def _read(self, line: SourceLine) -> None:
+        """Read one line, and hand it to what stores its type.
+
+        Raises:
+            BadLine: the line cannot be taken.
+        """
+        if isinstance(line.said, Unreadable):
+            raise BadLine(line.said.error)
+        said = self._of_user(parse_object(line.said) if isinstance(line.said, bytes) else line.said)
+        kind, fields = split_type(said)
+        most = self.memory.config.max_message_characters
+        if kind == "message" and "turn_id" not in fields:
+            message = self._message(fields)
+            text = line.said if isinstance(line.said, bytes) else to_line(line.said)
+            asks = message.role == "user"
+            self._order.message(line.number, text, place=message.place, asks=asks, at=message.created_at)
+        elif is_exported(kind, fields):
+            if kind == "message" and fields.get("role") == "user" and len(str(fields.get("content"))) > most:
+                raise BadLine(f"content must have 1 to {most:,} characters.")
+            self.restoring.take(line.number, fields, kind)
+        else:
+            extra = read_extra(fields, kind)
+            if isinstance(extra, ImportFact):
+                self._facts.append((line.number, extra))
+                return
+            # A summary waits for the messages of its thread, and stands between two of them.
+            self._order.interrupt(line.number, thread_of(said))
+            self._order.later(line.number, line.said if isinstance(line.said, bytes) else to_line(line.said))
+
+    def _message(self, fields: Mapping[str, Any]) -> ImportMessage:
+        config = self.memory.config
+        return read_message(fields, most=config.max_message_characters, most_replied=config.max_reply_characters)
+
+    def _of_user(self, said: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the fields as those of `only_user`, or raise BadLine where they name another user."""
+        if self.only_user is None or said.get("user_id") == self.only_user:
+            return said
+        if said.get("user_id") is not None:
+            raise BadLine("user_id is not yours.")
+        return {**said, "user_id": self.only_user}
+
+    def _add(self, stored: Stored) -> None:
+        self._tally.imported += stored.imported
+        self._tally.known += stored.known
+        self._tally.fail(stored.failed)
+
+    async def _store_turns(self, user_id: str, pairs: Sequence[Pair]) -> None:
+        numbers = [line.number for pair in pairs for line in pair.lines]
+        store = partial(self.turns.write, user_id, pairs)
+        self._add(await self.fences.store(user_id, numbers, store))
+
+    async def _store_facts(self) -> None:
+        facts, self._facts = self._facts, []
+        for number, fact in facts:
+            self._add(await self.fences.store(fact.user_id, [number], partial(self._store_fact, fact)))
+        for user_id in {fact.user_id for _, fact in facts}:
+            self.memory.bounds.touch(user_id)
+            await self.memory.points.sync_soon(user_id)
+
+    async def _store_fact(self, fact: ImportFact, writing: Writing) -> Stored:
+        store = self.memory.store
+        is_new = await take_fact(store, fact, now=self.memory.clock())
+        if is_new:
+            writing.on_erased(lambda: store.facts.remove(user_id=fact.user_id, fact_ids=[fact.id]))
+        return Stored(imported=int(is_new), known=int(not is_new))
+
+    async def _store_summaries(self) -> None:
+        """Store the summaries of threads that have none yet."""
+        summaries, self._summaries = self._summaries, []
+        for number, given in summaries:
+            try:
+                is_new = (await self.memory.threads.summary(given.scope)).summary is None
+                if is_new:
+                    await self.memory.threads.set_summary(given.scope, given.content)
+            except NotFound:
+                self._tally.fail([FailedLine(number, "The summary's thread has no message.")])
+            except InvalidRequest as error:
+                self._tally.fail(
+                    [FailedLine(number, " ".join(f"{one.field} {one.problem}." for one in error.problems))]
+                )
+            else:
+                self._count(is_new=is_new)
+
+    def _count(self, *, is_new: bool) -> None:
+        if is_new:
+            self._tally.imported += 1
+        else:
+            self._tally.known += 1

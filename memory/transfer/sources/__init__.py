@@ -1,0 +1,1 @@
+"""Reads what other programs, files and databases hold, as lines of an import."""

@@ -1,0 +1,219 @@
+"""Owns the background work on pending updates, which survives kills, outages and other processes.
+
+An active user has a `UserWork` (`user_work.py`), under one claim at a time. The updater starts it when a turn is
+committed, when a back-off ends, and when the sweep finds what another process left; it renews the claims and drains the
+work at shutdown.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import Context
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from recollect.memory.background.sweep import Sweep
+from recollect.memory.ports.store import Store
+from recollect.memory.updates.user_work import LEASE, RETRY, StepWork, UserWork
+from recollect.memory.values.times import Clock
+from recollect.memory.values.turn import Turn
+from recollect.memory.values.update import StepName, Update
+
+logger = logging.getLogger(__name__)
+
+RENEW_SECONDS = LEASE.total_seconds() / 3
+POLL_SECONDS, OWN_POLL_SECONDS = 0.5, 5.0
+"""How often a waiter reads the store for what another process may have recorded. Where this process does the user's
+work the interval is longer, because `recorded` wakes the waiter."""
+SWEEP_USERS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _ActiveWork:
+    work: UserWork
+    task: "asyncio.Task[datetime | None]"
+
+
+class Updater:
+    """Owns all background work on updates. Whoever opens the memory starts and drains it."""
+
+    def __init__(
+        self,
+        store: Store,
+        steps: Mapping[StepName, StepWork],
+        *,
+        clock: Clock,
+        concurrency: int,
+        sweep_seconds: float,
+    ) -> None:
+        self.store = store
+        self.steps = steps
+        self.clock = clock
+        self.owner = uuid4().hex
+        # Each kind of step has slots of its own: a kind whose model hangs must not use up those of the others.
+        self.slots: Mapping[StepName, asyncio.Semaphore] = {name: asyncio.Semaphore(concurrency) for name in steps}
+        self._sweeps = (
+            Sweep("updates-sweep", self._find_left, seconds=sweep_seconds),
+            Sweep("updates-renew", self._renew, seconds=RENEW_SECONDS),
+        )
+        self._active: dict[str, _ActiveWork] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._resting: dict[str, UserWork] = {}
+        self._waiters: dict[tuple[str, str], list[asyncio.Event]] = {}
+        self._closing = False
+
+    def start(self) -> None:
+        """Start the sweep, which resumes what an earlier process left, and the renewal of claims."""
+        for sweep in self._sweeps:
+            sweep.start()
+
+    def notify(self, user_id: str) -> None:
+        """Work on this user's updates at once, because a turn was committed or a step came due."""
+        if self._closing:
+            return
+        timer = self._timers.pop(user_id, None)
+        if timer is not None:
+            timer.cancel()
+        self._resting.pop(user_id, None)
+        if user_id not in self._active:
+            work = UserWork(self, user_id)
+            # A context of its own: the work outlives the turn that begins it, and goes on with others.
+            task = asyncio.create_task(work.run(), name="updates-user", context=Context())
+            self._active[user_id] = _ActiveWork(work, task)
+            task.add_done_callback(lambda task: self._rested(work, task))
+        self._active[user_id].work.wake.set()
+
+    def _rested(self, work: UserWork, task: "asyncio.Task[datetime | None]") -> None:
+        """Plan the next work of a user whose work has ended: at once if it was woken too late, else when a step is due.
+
+        `notify` may set `wake` after the work has looked at it for the last time and before it is removed here.
+        """
+        del self._active[work.user_id]
+        if self._closing:
+            return
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            logger.error("update work broke", extra={"action": "update_broke"}, exc_info=error)
+        until = self.clock() + RETRY if error is not None or task.cancelled() else task.result()
+        if work.wake.is_set():
+            self.notify(work.user_id)
+        elif until is not None:
+            self._resting[work.user_id] = work
+            delay = max(0.0, (until - self.clock()).total_seconds())
+            loop = asyncio.get_running_loop()
+            self._timers[work.user_id] = loop.call_later(delay, self.notify, work.user_id)
+
+    def recorded(self, user_id: str, turn_id: str) -> None:
+        """Wake those who wait for this turn, because one of its steps was recorded or deferred."""
+        for event in self._waiters.get((user_id, turn_id), ()):
+            event.set()
+
+    async def wait_tried(self, *, user_id: str, turn_id: str, seconds: float) -> Update | None:
+        """Return the turn's update once each step was tried, has ended or is deferred, or after `seconds` as it is.
+
+        None if the turn has no update.
+        """
+        return await self._wait(user_id, turn_id, seconds, lambda update: update.is_tried)
+
+    async def wait_ended(self, *, user_id: str, turn_id: str, seconds: float) -> Update | None:
+        """Return the turn's update once no step is pending but deferred ones, or after `seconds` as it is.
+
+        None if the turn has no update.
+        """
+        return await self._wait(user_id, turn_id, seconds, lambda update: update.status != "pending")
+
+    async def wait_all_ended(self, turns: Sequence[Turn], *, seconds: float) -> list[Update | None]:
+        """Return the result of `wait_ended` for each turn; all of them together wait for at most `seconds`."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        updates: list[Update | None] = []
+        for turn in turns:
+            left = max(0.0, deadline - asyncio.get_running_loop().time())
+            message = turn.message
+            updates.append(await self.wait_ended(user_id=message.user_id, turn_id=message.turn_id, seconds=left))
+        return updates
+
+    async def _wait(
+        self, user_id: str, turn_id: str, seconds: float, enough: Callable[[Update], bool]
+    ) -> Update | None:
+        event = asyncio.Event()
+        waiters = self._waiters.setdefault((user_id, turn_id), [])
+        waiters.append(event)
+        deadline = asyncio.get_running_loop().time() + seconds
+        try:
+            while True:
+                # Cleared before reading: what is recorded during the read wakes the waiter once more.
+                event.clear()
+                update = await self._update_of(user_id, turn_id)
+                left = deadline - asyncio.get_running_loop().time()
+                if update is None or enough(self._without_rest(user_id, turn_id, update)) or left <= 0:
+                    return update
+                with contextlib.suppress(TimeoutError):
+                    is_own = user_id in self._active or user_id in self._timers
+                    await asyncio.wait_for(event.wait(), min(OWN_POLL_SECONDS if is_own else POLL_SECONDS, left))
+        finally:
+            waiters.remove(event)
+            if not waiters:
+                del self._waiters[user_id, turn_id]
+
+    def resting(self, user_id: str, turn_id: str) -> Mapping[StepName, datetime | None]:
+        """Return the turn's steps that this process defers, and when each starts at the latest."""
+        active = self._active.get(user_id)
+        work = active.work if active is not None else self._resting.get(user_id)
+        return work.deferred_steps(turn_id) if work is not None else {}
+
+    def _without_rest(self, user_id: str, turn_id: str, update: Update) -> Update:
+        """Return the update without its deferred steps: nobody should wait for those."""
+        resting = self.resting(user_id, turn_id)
+        steps = {name: step for name, step in update.steps.items() if name not in resting}
+        return replace(update, steps=steps)
+
+    async def _update_of(self, user_id: str, turn_id: str) -> Update | None:
+        active = self._active.get(user_id)
+        held = active.work.held(turn_id) if active is not None else None
+        if held is not None:
+            return held
+        turn = await self.store.conversations.turn(user_id=user_id, turn_id=turn_id)
+        return turn.update if turn is not None else None
+
+    async def drain(self, seconds: float) -> None:
+        """Start no more work, wait up to `seconds` for what runs, then cancel the rest; the next start resumes it."""
+        self._closing = True
+        for sweep in self._sweeps:
+            await sweep.close()
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        tasks = {active.task for active in self._active.values()}
+        if not tasks:
+            return
+        logger.info("draining updates", extra={"action": "updates_draining", "users": len(tasks)})
+        _, late = await asyncio.wait(tasks, timeout=seconds)
+        if late:
+            logger.warning("updates left for the next start", extra={"action": "updates_aborted", "users": len(late)})
+        await _end(late)
+
+    async def _find_left(self) -> None:
+        """Start work for users with pending updates whom this process does not work for yet.
+
+        That happens after a start, or when another process died.
+        """
+        for user_id in await self.store.updates.pending_users(limit=SWEEP_USERS):
+            if user_id not in self._active and user_id not in self._timers:
+                self.notify(user_id)
+
+    async def _renew(self) -> None:
+        """Renew the claims under which this process works, and end the work of those that were lost."""
+        for active in list(self._active.values()):
+            if not await active.work.renew():
+                logger.warning("claim lost", extra={"action": "claim_lost"})
+                active.task.cancel()
+
+
+async def _end(tasks: "Iterable[asyncio.Task[Any]]") -> None:
+    ended = list(tasks)
+    for task in ended:
+        task.cancel()
+    await asyncio.gather(*ended, return_exceptions=True)

@@ -1,0 +1,300 @@
+"""The work on one user's pending updates, while this process holds their claim.
+
+Each kind of step has a queue of its own, so that a step that waits never holds up another kind; within a queue the
+user's turns run in the order of their times. The work ends when nothing is due, and returns when to start it again.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from recollect.memory.ports.store import Claim, Store
+from recollect.memory.values.errors import RecollectError, StoreUnavailable, is_outage
+from recollect.memory.values.times import Clock
+from recollect.memory.values.turn import Turn
+from recollect.memory.values.update import Step, StepName, Update, after_failure
+
+logger = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=15)
+BATCH = 100
+RETRY = timedelta(seconds=0.5)
+"""How long to wait before the next try where another process holds the claim, or the store cannot be reached."""
+
+REST = timedelta(hours=1)
+"""How long to wait before deferred turns are looked at again; a new turn of the user ends the wait."""
+
+Save = Callable[[Update], Awaitable[None]]
+Deferred = Mapping[str, datetime | None]
+"""Turns, by id, whose step waits for other turns, with the time (UTC) at which it starts at the latest, if any."""
+
+
+class StepWork(Protocol):
+    """The work of one kind of step."""
+
+    async def run(self, turn: Turn, update: Update, save: Save) -> Update:
+        """Run the step for a committed turn and return the update with its results (not the step's own status).
+
+        Running it twice must have the effect of running it once. `save` durably records an intermediate state.
+        """
+        ...
+
+    async def deferred(self, turns: Sequence[tuple[Turn, Update]]) -> Deferred:
+        """Return those of `turns`, all with this step pending, that should wait for other turns."""
+        ...
+
+    async def take_back(self, turn: Turn) -> None:
+        """Remove what the step may have written for a turn that was deleted while the step ran."""
+        ...
+
+
+class Fenced(RecollectError):
+    """Another process has taken over this user's updates."""
+
+    code = "fenced"
+
+
+class WorkOwner(Protocol):
+    """The part of `Updater` that a user's work uses."""
+
+    store: Store
+    steps: Mapping[StepName, StepWork]
+    clock: Clock
+    owner: str
+    slots: Mapping[StepName, asyncio.Semaphore]
+
+    def recorded(self, user_id: str, turn_id: str) -> None:
+        """Wake those who wait for this turn, because one of its steps was recorded."""
+        ...
+
+
+class UserWork:
+    """Works off one user's updates. Set `wake` when there may be more; it counts until `run` has ended."""
+
+    def __init__(self, owner: WorkOwner, user_id: str) -> None:
+        self.user_id = user_id
+        self.wake = asyncio.Event()
+        self._owner = owner
+        self._claim: Claim | None = None
+        self._turns: dict[str, Turn] = {}
+        self._updates: dict[str, Update] = {}
+        self._resting: dict[StepName, Deferred] = {}
+        self._more = True
+        self._writing = asyncio.Lock()
+
+    def held(self, turn_id: str) -> Update | None:
+        """Return the turn's update as this work last recorded it, or None if it does not hold the turn."""
+        return self._updates.get(turn_id)
+
+    def deferred_steps(self, turn_id: str) -> dict[StepName, datetime | None]:
+        """Return the turn's steps that wait for other turns, and when each starts at the latest."""
+        return {name: resting[turn_id] for name, resting in self._resting.items() if turn_id in resting}
+
+    async def run(self) -> datetime | None:
+        """Work until nothing is due; return when to start again, or None if nothing is left."""
+        updates = self._owner.store.updates
+        try:
+            claim = await updates.claim(self.user_id, owner=self._owner.owner, lease=LEASE, now=self._owner.clock())
+            if claim is None:
+                return self._retry()
+            self._claim = claim
+            try:
+                return await self._run_queues()
+            finally:
+                self._claim = None
+                await updates.release(claim)
+        except Fenced:
+            logger.warning("fenced out by a later owner", extra={"action": "fenced"})
+        except StoreUnavailable:
+            logger.warning("updates wait for the document store", extra={"action": "updates_wait"})
+        return self._retry()
+
+    def _retry(self) -> datetime:
+        """Return when to try again.
+
+        Clear `wake` too: a wake-up from before the failure would start the work again without the pause.
+        """
+        self.wake.clear()
+        return self._owner.clock() + RETRY
+
+    async def renew(self) -> bool:
+        """Extend the claim. Return False if it was lost: then the work must end."""
+        claim = self._claim
+        if claim is None or await self._owner.store.updates.renew(claim, lease=LEASE, now=self._owner.clock()):
+            return True
+        return self._claim is not claim  # the work ended and released the claim while it was renewed
+
+    async def _run_queues(self) -> datetime | None:
+        lanes: dict[StepName, asyncio.Task[None]] = {}
+        try:
+            while True:
+                await self._read()
+                await self._let_rest()
+                for name in self._owner.steps:
+                    turn = None if name in lanes else self._due(name)
+                    if turn is not None:
+                        lanes[name] = asyncio.create_task(self._run_step(name, turn), name=f"update-{name}")
+                if not lanes:
+                    if self._has_to_read():
+                        continue
+                    return self._next_due()
+                await self._wait_for_one(lanes)
+                for name, lane in list(lanes.items()):
+                    if lane.done():
+                        del lanes[name]
+                        lane.result()
+        finally:
+            for lane in lanes.values():
+                lane.cancel()
+            await asyncio.gather(*lanes.values(), return_exceptions=True)
+
+    async def _wait_for_one(self, lanes: Mapping[StepName, asyncio.Task[None]]) -> None:
+        """Wait until a queue's step has ended, `wake` is set, or the back-off of an idle queue has passed."""
+        poke = asyncio.create_task(self.wake.wait(), name="update-poke")
+        due = self._next_due(besides=lanes)
+        seconds = max(0.0, (due - self._owner.clock()).total_seconds()) if due is not None else None
+        try:
+            await asyncio.wait({poke, *lanes.values()}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            poke.cancel()
+
+    async def _read(self) -> None:
+        """Read the pending turns that are not held yet."""
+        if not self._has_to_read():
+            return
+        # Cleared before reading: a turn that is announced during the query is then read by the next one.
+        self.wake.clear()
+        limit = len(self._updates) + BATCH
+        found = await self._owner.store.updates.pending(self.user_id, limit=limit, by_time=True)
+        self._more = len(found) == limit
+        for turn in found:
+            turn_id = turn.message.turn_id
+            if turn.update is not None and turn_id not in self._updates:
+                self._turns[turn_id], self._updates[turn_id] = turn, turn.update
+        # An import goes on while its turns are worked on: older turns that arrive later still run first.
+        self._updates = dict(sorted(self._updates.items(), key=lambda item: self._time(item[0])))
+
+    def _time(self, turn_id: str) -> datetime:
+        """Return when the turn was answered, which orders the work."""
+        turn = self._turns[turn_id]
+        return (turn.reply or turn.message).created_at
+
+    async def _let_rest(self) -> None:
+        """Ask each kind of step which turns it defers, and wake those who wait for newly deferred turns."""
+        for name, step in self._owner.steps.items():
+            pending = [
+                (self._turns[turn_id], update)
+                for turn_id, update in self._updates.items()
+                if name in update.steps and update.steps[name].status == "pending"
+            ]
+            known = self._resting.get(name, {})
+            self._resting[name] = await step.deferred(pending)
+            for turn_id in self._resting[name].keys() - known.keys():
+                self._owner.recorded(self.user_id, turn_id)
+
+    def _has_to_read(self) -> bool:
+        """Tell whether `wake` is set, or a queue is empty while the last query did not return all pending turns."""
+        return self.wake.is_set() or (self._more and any(self._pending(name) is None for name in self._owner.steps))
+
+    def _pending(self, name: StepName) -> tuple[str, Step] | None:
+        """Return the oldest turn whose step of this kind is pending and not deferred; later turns wait for it."""
+        resting = self._resting.get(name, {})
+        for turn_id, update in self._updates.items():
+            step = update.steps.get(name)
+            if step is not None and step.status == "pending" and turn_id not in resting:
+                return turn_id, step
+        return None
+
+    def _due(self, name: StepName) -> Turn | None:
+        pending = self._pending(name)
+        if pending is None or not pending[1].is_due(self._owner.clock()):
+            return None
+        return self._turns[pending[0]]
+
+    def _next_due(self, *, besides: Container[StepName] = ()) -> datetime | None:
+        """Return when the next step comes due: at the end of a back-off or of a deferral."""
+        names: list[StepName] = [name for name in self._owner.steps if name not in besides]
+        pending = [self._pending(name) for name in names]
+        due = [found[1].due_at for found in pending if found and found[1].due_at]
+        rest = self._owner.clock() + REST
+        for name in names:
+            resting: Deferred = self._resting.get(name, {})
+            due += [until or rest for until in resting.values()]
+        return min(due, default=None)
+
+    async def _run_step(self, name: StepName, turn: Turn) -> None:
+        turn_id = turn.message.turn_id
+        given = self._updates[turn_id]
+        step = given.steps[name]
+
+        async def save(update: Update) -> None:
+            nonlocal given
+            await self._record(name, step, turn, _learned(given, update))
+            given = update
+
+        async with self._owner.slots[name]:
+            try:
+                learned = _learned(given, await self._owner.steps[name].run(turn, given, save))
+                ended = Step(status="done", tries=step.tries + 1, attempts=step.attempts)
+            except Fenced:
+                raise
+            except Exception as error:
+                learned, ended = {}, self._after(step, name, turn_id, error)
+        await self._record(name, ended, turn, learned)
+        logger.debug(
+            "update step ended",
+            extra={"action": "step_ended", "step": name, "user_id": self.user_id, "turn_id": turn_id}
+            | {"status": ended.status, "tries": ended.tries},
+        )
+
+    def _after(self, step: Step, name: StepName, turn_id: str, error: Exception) -> Step:
+        """Return the step after a try that raised `error`.
+
+        This is the boundary where every error becomes a status and a reason that people can read.
+        """
+        known = isinstance(error, RecollectError)
+        after = after_failure(
+            step,
+            reason=error.message if known else f"It ended in a {type(error).__name__}; the log has the details.",
+            outage=is_outage(error),
+            now=self._owner.clock(),
+            jitter=random.random(),
+        )
+        logger.warning(
+            "update step failed",
+            extra={"action": "step_failed", "step": name, "turn_id": turn_id, "status": after.status}
+            | {"error": type(error).__name__, "tries": after.tries},
+            exc_info=None if known else error,
+        )
+        return after
+
+    async def _record(self, name: StepName, step: Step, turn: Turn, learned: Mapping[str, Any]) -> None:
+        """Write the turn's update with this step and the fields that it changed; keep what other steps recorded."""
+        turn_id, claim = turn.message.turn_id, self._claim
+        # A turn's steps run in several queues at once, and the store writes an update whole: to read the held update,
+        # change it and write it must not interleave. The generation refuses the write of a process that lost its claim.
+        async with self._writing:
+            update = self._updates[turn_id]
+            update = replace(update, **learned, steps={**update.steps, name: step})
+            if claim is None or not await self._owner.store.updates.record(turn, update, generation=claim.generation):
+                await self._let_go(name, turn)
+                raise Fenced
+            self._updates[turn_id] = update
+            self._owner.recorded(self.user_id, turn_id)
+            if update.status != "pending":
+                del self._updates[turn_id], self._turns[turn_id]
+
+    async def _let_go(self, name: StepName, turn: Turn) -> None:
+        """Take back what the step wrote if its record was refused because the turn was deleted."""
+        if await self._owner.store.conversations.turn(user_id=self.user_id, turn_id=turn.message.turn_id) is None:
+            await self._owner.steps[name].take_back(turn)
+
+
+def _learned(given: Update, returned: Update) -> dict[str, Any]:
+    """Return the fields that a step changed: the others may have been changed by another step meanwhile."""
+    names = (item.name for item in fields(Update) if item.name != "steps")
+    return {name: getattr(returned, name) for name in names if getattr(returned, name) != getattr(given, name)}

@@ -1,0 +1,1 @@
+"""Holds what is remembered: frozen values and limits, without I/O."""

@@ -1,0 +1,142 @@
+"""A turn: one exchange of a thread. The user's message opens it, the assistant's message commits it."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Literal
+from uuid import UUID, uuid5
+
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.times import iso
+from recollect.memory.values.update import Step, StepName, Update
+
+Role = Literal["user", "assistant"]
+
+UNFINISHED_RESULT: Mapping[str, Any] = {
+    "model": None,
+    "memory": {"window": 0, "facts": {}, "summary": None, "hits": [], "degraded": []},
+    "usage": {"input_tokens": 0, "output_tokens": 0},
+    "timings_ms": {"recall": 0.0, "agent": 0.0, "total": 0.0},
+}
+"""The result that a turn without a reply shows."""
+
+_NAMESPACE = UUID("6f1c7c0e-0d52-5b0a-9a3e-7d1f0a4b8c21")
+
+
+@functools.lru_cache(maxsize=4_096)
+def derived_id(user_id: str, turn_id: str, part: str) -> str:
+    """Return the deterministic UUID of one part of a turn: uuid5(user_id, turn_id, part).
+
+    Ids never hold "/", so no two triples collide. A message's part is its role; the UUID is also its point's id.
+    """
+    return str(uuid5(_NAMESPACE, f"{user_id}/{turn_id}/{part}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One stored message.
+
+    `position` orders the messages of a thread: from 1, gaps allowed, the user's message odd and its reply one above, so
+    that a repeated turn keeps its position; 0 until the store has assigned one. `created_at` is UTC in whole
+    milliseconds. `imported_id` is the id that an importer gave it. A turn always has both messages: where an import
+    knew only one of them, the other is `absent`, has no text, and is never shown, searched or counted.
+    """
+
+    user_id: str
+    thread_id: str
+    turn_id: str
+    role: Role
+    content: str
+    created_at: datetime
+    name: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    position: int = 0
+    imported_id: str | None = None
+    absent: bool = False
+
+    @property
+    def id(self) -> str:
+        """The message's id, and its point's id in the vector index."""
+        return derived_id(self.user_id, self.turn_id, self.role)
+
+    @property
+    def scope(self) -> Scope:
+        """The user and thread that it belongs to."""
+        return Scope(self.user_id, self.thread_id)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the message as the HTTP contract shows it."""
+        return {
+            "id": self.id,
+            "turn_id": self.turn_id,
+            "role": self.role,
+            "name": self.name,
+            "content": self.content,
+            "metadata": dict(self.metadata),
+            "created_at": iso(self.created_at),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A finished turn as the window shows it: its two messages."""
+
+    user: Message
+    assistant: Message
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages that are not absent, the user's first."""
+        return tuple(message for message in (self.user, self.assistant) if not message.absent)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn as it is stored. `reply`, `result` and `update` are None while it is unfinished.
+
+    `result` is plain JSON: the answer apart from its texts (model, usage, timings, what was recalled). It is stored
+    with the reply and read back unchanged.
+    """
+
+    message: Message
+    reply: Message | None = None
+    result: Mapping[str, Any] | None = None
+    update: Update | None = None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The stored messages that are not absent, the user's first; an unfinished turn has no reply."""
+        stored = (self.message,) if self.reply is None else (self.message, self.reply)
+        return tuple(message for message in stored if not message.absent)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the turn as the HTTP contract shows it; an unfinished one has no reply and `state` "unfinished"."""
+        result = self.result or UNFINISHED_RESULT
+        update = self.update or Update(steps={"facts": Step()})
+        shown: dict[str, Any] = {
+            "turn_id": self.message.turn_id,
+            "user_id": self.message.user_id,
+            "thread_id": self.message.thread_id,
+            "reply": self.reply.content if self.reply is not None else None,
+            "model": result["model"],
+            "memory": {**result["memory"], "update": update.as_json()},
+            "usage": result["usage"],
+            "timings_ms": result["timings_ms"],
+        }
+        return shown if self.reply is not None else {**shown, "state": "unfinished"}
+
+    def explained_json(self, resting: Mapping[StepName, datetime | None] = MappingProxyType({})) -> dict[str, Any]:
+        """Return the turn as JSON with its `trace`, and with its update's `steps` while that is pending or has failed.
+
+        `resting` maps steps that wait for other turns to the time at which they run at the latest. The `trace`, of a
+        turn that searched, says how the best candidates were scored, and why some were dropped.
+        """
+        shown, trace = self.as_json(), (self.result or {}).get("trace")
+        more: dict[str, Any] = {"trace": trace} if trace else {}
+        if self.update is not None and self.update.status in {"pending", "failed"}:
+            update = self.update.resting(resting)
+            steps = {name: step.as_json() for name, step in update.steps.items()}
+            more["update"] = {**update.as_json(), "steps": steps}
+        return {**shown, "memory": {**shown["memory"], **more}}

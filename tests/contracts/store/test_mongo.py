@@ -1,0 +1,95 @@
+import pytest
+
+from recollect.memory.stores.mongo import open_mongo_store
+from tests.contracts.store.conftest import Backend, MongoDatabase
+from tests.contracts.store.conversations import ConversationsContract
+from tests.contracts.store.counts import CountsContract
+from tests.contracts.store.documents import LibraryContract
+from tests.contracts.store.erasures import ErasuresContract
+from tests.contracts.store.fact_pages import FactPagesContract
+from tests.contracts.store.facts import FactsContract
+from tests.contracts.store.imports import ImportsContract
+from tests.contracts.store.kept_turns import KeptTurnsContract
+from tests.contracts.store.keys import KeysContract
+from tests.contracts.store.notes import NotesContract
+from tests.contracts.store.queue import QueueContract
+from tests.contracts.store.recommits import RecommitsContract
+from tests.contracts.store.recorded_hits import RecordedHitsContract
+from tests.contracts.store.thread_records import ThreadRecordsContract
+from tests.contracts.store.timeline import TimelineContract
+from tests.contracts.store.updates import UpdatesContract
+from tests.contracts.store.whole_user import WholeUserContract
+
+
+class Mongo:
+    @pytest.fixture
+    def backend(self, mongo_database: MongoDatabase) -> Backend:
+        return lambda: open_mongo_store(mongo_database.url, mongo_database.name)
+
+
+class TestConversations(Mongo, ConversationsContract):
+    more_than_a_batch = 110
+
+
+class TestUpdates(Mongo, UpdatesContract):
+    longer_than_a_batch = 110
+
+
+class TestFacts(Mongo, FactsContract):
+    pass
+
+
+class TestFactPages(Mongo, FactPagesContract):
+    pass
+
+
+class TestRecommits(Mongo, RecommitsContract):
+    pass
+
+
+class TestNotes(Mongo, NotesContract):
+    pass
+
+
+class TestCounts(Mongo, CountsContract):
+    pass
+
+
+class TestRecordedHits(Mongo, RecordedHitsContract):
+    pass
+
+
+class TestKeptTurns(Mongo, KeptTurnsContract):
+    more_than_a_batch = 110
+
+
+class TestTimeline(Mongo, TimelineContract):
+    many = 500
+
+
+class TestImports(Mongo, ImportsContract):
+    many = 110
+
+
+class TestThreadRecords(Mongo, ThreadRecordsContract):
+    pass
+
+
+class TestLibrary(Mongo, LibraryContract):
+    pass
+
+
+class TestQueue(Mongo, QueueContract):
+    pass
+
+
+class TestWholeUser(Mongo, WholeUserContract):
+    more_than_a_batch = 110
+
+
+class TestKeys(Mongo, KeysContract):
+    pass
+
+
+class TestErasures(Mongo, ErasuresContract):
+    pass

@@ -1,0 +1,59 @@
+import json
+
+import pytest
+
+from recollect.memory.stores.update_json import is_indexed, update_from_json, update_to_json
+from recollect.memory.values.decision import Proposal
+from recollect.memory.values.planned_write import PlannedWrite
+from recollect.memory.values.update import Undo, Update, not_owed, owed
+from tests.contracts.store.samples import NOW, full_update, indexed
+
+
+@pytest.mark.parametrize(
+    "update",
+    [full_update(), owed(), not_owed("disabled"), indexed(), Update(steps={}), Update(steps={}, undo=Undo(NOW))],
+)
+def test_an_update_comes_back_as_it_was(update: Update):
+    text = update_to_json(update)
+    assert update_from_json(text) == update
+    assert update_to_json(update_from_json(text)) == text
+
+
+def test_fields_of_later_versions_are_skipped():
+    record = json.loads(update_to_json(full_update()))
+    record["later"] = 1
+    for part in (
+        record["steps"]["facts"],
+        *(record[name][0] for name in ("changes", "refused", "proposals", "writes")),
+        record["undo"],
+        *(record["undo"][name][0] for name in ("changes", "left")),
+        record["earlier"],
+        record["earlier"]["writes"][0],
+    ):
+        part["later"] = {"x": 1}
+    assert update_from_json(json.dumps(record)) == full_update()
+
+
+def test_fields_of_earlier_versions_get_their_defaults():
+    assert update_from_json('{"steps": {"index": {"status": "done"}}}').steps["index"].attempts == 0
+    record = json.loads(update_to_json(full_update()))
+    for name in ("learned", "wanted_model", "undo", "earlier", "anew"):
+        del record[name]
+    for name in ("valid_from", "valid_to"):
+        for proposal in record["proposals"]:
+            del proposal[name]
+    for name in ("status", "proposes", "valid_from_ms", "valid_to_ms"):
+        for write in record["writes"]:
+            del write[name]
+    earlier = update_from_json(json.dumps(record))
+    assert (earlier.learned, earlier.wanted_model, earlier.undo) == (0, None, None)
+    assert (earlier.earlier, earlier.anew) == (None, False)
+    assert earlier.proposals[1] == Proposal("delete", shown=1)
+    assert earlier.writes[2] == PlannedWrite(at_ms=3, inserts="f3")
+
+
+def test_only_a_done_index_step_is_indexed():
+    assert is_indexed(indexed())
+    assert not is_indexed(owed())
+    assert not is_indexed(not_owed("disabled"))
+    assert not is_indexed(Update(steps={}))

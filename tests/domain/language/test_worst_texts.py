@@ -1,0 +1,256 @@
+"""No text costs much more than another of its length: attackers choose theirs.
+
+Every public function of the domain that takes a text is listed, with what is worst for it, or named as one that takes
+short texts alone.
+"""
+
+import ast
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from recollect.api.cli.terminal import plain_text
+from recollect.graph.prompts import by_passages
+from recollect.memory.facts import wording as proposal
+from recollect.memory.index import bm25
+from recollect.memory.language import folding, lexemes, quoted_parts, sentences
+from recollect.memory.language.trivial import is_trivial
+from recollect.memory.learning.attribution import attribute
+from recollect.memory.learning.extraction.answer import read_text
+from recollect.memory.learning.plan import PlanRequest
+from recollect.memory.learning.proof.claim import Claim, proof_problem
+from recollect.memory.learning.proof.evidence import heard, quote_problem
+from recollect.memory.learning.proof.witness import Witness
+from recollect.memory.learning.reconciliation import plan
+from recollect.memory.learning.validity import read_validity
+from recollect.memory.ports.document_reader import checked_text
+from recollect.memory.ports.documents import text_hash
+from recollect.memory.providers.lexical import embed
+from recollect.memory.providers.offline import acknowledgement, clauses, questions, rules
+from recollect.memory.recall.packing import excerpt
+from recollect.memory.recall.query import prepare
+from recollect.memory.temporal import temporal
+from recollect.memory.temporal.dates import Times, date_starts, read_date, says_time
+from recollect.memory.temporal.time_languages import languages_of
+from recollect.memory.threads import summary_text
+from recollect.memory.threads.extractive_summary import extract
+from recollect.memory.transfer.file_names import file_name
+from recollect.memory.transfer.sources import records
+from recollect.memory.values import text
+from recollect.memory.values.decision import Proposal
+from recollect.memory.values.errors import RecollectError
+from recollect.memory.values.fact import fold
+
+NOW = datetime(2026, 5, 5, 12, tzinfo=UTC)
+MOST = 200_000
+"""MAX_MESSAGE_CHARACTERS as it is by default."""
+RATIO = 40
+"""Most CPU time of a text, as a multiple of what plain text of its length takes, which is at least LEAST seconds."""
+LEAST = 0.025
+PLAIN = "I drink green tea with Ada and I like it a lot. "
+MARKS = ("\u0323\u0301", "\u0f73")
+QUERY = prepare("What tea does Ada like?")
+KNOWN = questions.KnownTexts({"name": "Ada", "location": "Paris"})
+
+
+def _proved(said: str) -> object:
+    """What a claim and its quote of such a text come to."""
+    claim = Claim("note", said[:1_000], said[:2_000])
+    return proof_problem(claim, said[:1_900], Witness.of(said, heard(said), at=NOW, asked=said))
+
+
+FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
+    "attribution.attribute": (
+        lambda said: attribute([Proposal("add", evidence=said[:size]) for size in range(1, 21)], [said]),
+        ("a? ", "\u3316"),
+    ),
+    "bm25.document_weights": (bm25.document_weights, ("1\u5e74", "\u6211")),
+    "bm25.query_weights": (bm25.query_weights, ()),
+    "bm25.stems": (bm25.stems, ("\u3316",)),
+    "dates.Times": (Times.of, ("1", "1 ", "\U0001f600a")),
+    "dates.date_starts": (lambda said: list(date_starts(said)), (";",)),
+    "dates.read_date": (read_date, ("1", " ")),
+    "dates.says_time": (says_time, ("in may",)),
+    "document_reader.checked_text": (lambda said: checked_text(said, most=MOST), ()),
+    "evidence.heard": (heard, ("\ufdfa", "a" + "\u0301" * 30)),
+    "evidence.quote_problem": (lambda said: quote_problem(said[:2_000], said), ("a? ", ", ", "' ")),
+    "extraction_answer.read_text": (read_text, ('{"a":', "[", "{", "```")),
+    "extractive_summary.extract": (lambda said: extract(said[:40_000], [said], tokens=500), (". ", "A. ")),
+    "fact.fold": (fold, ("\u200d", "1.", "-")),
+    "file_names.file_name": (file_name, ()),
+    "folding.folded": (folding.folded, ("\ufdfa", "\u0130", "a" + "\u0301" * 30, "\uff9e")),
+    "folding.nfkc": (folding.nfkc, ("\u3316",)),
+    "folding.nfkd": (folding.nfkd, ("\u1fa7",)),
+    "importers.records.fact_key": (records.fact_key, ("aA",)),
+    "importers.records.fact_line": (lambda said: records.fact_line(said, user_id=None), ()),
+    "importers.records.split_exchange": (records.split_exchange, ("User: a\n", " ", "User: \nAssistant: ")),
+    "importers.records.thread_name": (records.thread_name, (" a",)),
+    "lexemes.words": (lambda said: list(lexemes.words(said)), ("1\u5e74", "+", "\ufeff")),
+    "library.text_hash": (text_hash, ()),
+    "packing.excerpt": (lambda said: excerpt(said, 2_000, relevance=QUERY.relevance), ("a. ", "\n")),
+    "proposal.Terms": (proposal.Terms.of, ("\u200d",)),
+    "proposal.bounded": (proposal.bounded, ()),
+    "proposal.clean": (proposal.clean, ()),
+    "proposal.numbers_in": (proposal.numbers_in, ("1,", "-1")),
+    "providers.lexical.embed": (embed, ("1\u5e74",)),
+    "providers.offline.acknowledgement.small_talk": (lambda said: acknowledgement.small_talk(said, "Ada"), (" ",)),
+    "providers.offline.clauses.read_clauses": (clauses.read_clauses, ('"', "A. ", "\u201ca ", "I ", " and")),
+    "providers.offline.questions.answer": (lambda said: questions.answer(said, KNOWN), ("my is is ", "how old ")),
+    "providers.offline.rules.read": (lambda said: rules.read(said, KNOWN.facts), ("my ", "I live in ", "forget ")),
+    "quoted_parts.own_words": (quoted_parts.own_words, ("on 1\n", "```", "> ", "-- ", "= =\n")),
+    "quoted_parts.speech": (lambda said: list(quoted_parts.speech(said)), ("'a ", '"', "\u201ca ", "' ", "a'\n")),
+    "proof.claim.proof_problem": (
+        _proved,
+        ("a, ", "A ", "1 ", "one ", "\u4e00", "de89 ", "not ", "5 ft ", "no longer "),
+    ),
+    "quoted_parts.speeches": (quoted_parts.speeches, ("'a ", '"I ', "\u201ci ")),
+    "quoted_parts.without_speech": (quoted_parts.without_speech, ("'a ", '"I ', "\u201ci ")),
+    "reconciliation.plan": (lambda said: plan(_request(said)), ("a? ", "1 ", "\u3316")),
+    "query.prepare": (lambda said: prepare(said, names=["Ada Lovelace", "Bob"]), ("what x x ", "Ada ", " ")),
+    "query.relevance": (QUERY.relevance, ("\u3316",)),
+    "sentences.asks": (sentences.asks, (" ",)),
+    "sentences.sentences": (sentences.sentences, (". ", ".)", '"', "\n ")),
+    "summary_text.cut_at_sentence": (lambda said: summary_text.cut_at_sentence(said, 500), (". ",)),
+    "summary_text.cut_at_word": (lambda said: summary_text.cut_at_word(said, 500), (" ",)),
+    "summary_text.readable_summary": (
+        lambda said: summary_text.readable_summary(said[:100_000], tokens=500),
+        (" ", "<think>", "</think>"),
+    ),
+    "summary_text.sentences": (summary_text.summary_sentences, ("A. ", "1. ", ".")),
+    "temporal.find_interval": (
+        lambda said: temporal.find_interval(said, now=NOW, timezone=UTC),
+        ("2019 ", "last ", "in may "),
+    ),
+    "text.cut": (lambda said: text.cut(said, 500), ()),
+    "text.message_problem": (lambda said: text.message_problem(said, most=MOST), ()),
+    "text.check_message": (text.check_message, ()),
+    "text.check_text": (lambda said: text.check_text(said, field="text"), ()),
+    "text.text_problem": (text.text_problem, ("\U0001f600",)),
+    "time_languages.languages_of": (languages_of, ("\u0130",)),
+    "trivial.is_trivial": (is_trivial, ("ok ", "ha")),
+    "validity.read_validity": (
+        lambda said: read_validity("2019", "2020", said[:2_000], said_at=NOW, message=Times.of(said)),
+        ("since ", "from 2019 to ", "1 "),
+    ),
+    "graph.prompts.by_passages": (lambda said: by_passages([{"content": said}], said, recall_tokens=1_500), ("a. ",)),
+    "api.commands.plain_text.line": (plain_text.line, ("\ufeff",)),
+    "api.commands.plain_text.shown": (plain_text.shown, ("\ufeff",)),
+}
+SHORT = {
+    "evidence.find_quote": "as quote_problem",
+    "evidence.folded_quote": "at most 2,000 characters: a quote",
+    "proof.addresses.says_address": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.claim.carried_tags": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.claim.ending_problem": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.latin.sounds": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.names.claimed_names": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.names.is_carried": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.names.is_time": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.names.small_words": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.names.unsaid_signs": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.numbers.ascii_digits": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.numbers.claimed_numbers": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.sentence.clauses_of": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.short.answer_of": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.short.is_one_word": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.units.amounts": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.units.converted_numbers": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.vocabulary.contents": "at most 4,000 characters: a quote's sentence, or a claim",
+    "proof.validity_dates.says_date": "at most 4,000 characters: a quote's sentence, and 500 of the message",
+    "dated_phrases.dated_phrases": "at most 500 characters, from find_interval",
+    "document_kind.kind_of": "a file's name",
+    "extraction_prompt.second_messages": "at most 2,000 characters of an answer",
+    "fact.is_key": "64 characters at most",
+    "foreign_times.first_phrase": "at most 500 characters, from find_interval",
+    "import_line.read_id": "a field's name",
+    "import_line.read_text": "a field's name",
+    "importers.records.text_of": "fields' names",
+    "keys.check_name": "a key's name",
+    "keys.is_key_id": "16 characters",
+    "keys.new_key": "a key's name",
+    "keys.read_key": "a key",
+    "keys.read_role": "a role",
+    "library.passage_id": "a passage",
+    "memory.check_same_turn": "two texts compared",
+    "packing.cost": "its length counts alone",
+    "proposal.names_another": "at most 2,000 characters: a quote",
+    "proposal.names_fact": "at most 2,000 characters: a quote",
+    "providers.local_model.in_order_of_length": "lengths alone",
+    "providers.offline.finding.key_of": "at most 500 characters: a clause",
+    "providers.offline.finding.slug": "at most 500 characters: a clause",
+    "providers.offline.finding.trimmed": "at most 500 characters: a clause",
+    "providers.offline.names.split_name": "at most 500 characters: a clause",
+    "providers.openai_client.model_ids": "a server's list",
+    "providers.presets.preset": "a setting",
+    "summary_prompt.summary_messages": "a summary",
+    "temporal.read_timezone": "64 characters at most",
+    "time_leads.read_lead": "at most 500 characters, from find_interval",
+    "time_phrases.count": "a number",
+    "time_phrases.phrases": "at most 500 characters, from find_interval",
+    "tokens.estimate_tokens": "its length counts alone",
+    "tokens.fit_first": "lengths alone",
+    "tokens.fit_last": "lengths alone",
+    "wall_time.ago": "a unit's name",
+    "wall_time.coming": "a unit's name",
+    "wall_time.part": "a unit's name",
+    "wall_time.since": "a unit's name",
+    "wall_time.unit": "a unit's name",
+    "words.word_set": "lists of our own",
+}
+TEXTS = {"text", "texts", "message", "messages", "question", "quote", "answer", "said", "content", "statement", "name"}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_worst_text_costs_little_more_than_plain_text_of_its_length(name: str) -> None:
+    function, pieces = FUNCTIONS[name]
+    _seconds(function, PLAIN)  # what is made at the first call is no cost of a text
+    most = RATIO * max(LEAST, _seconds(function, PLAIN))
+    for piece in (*MARKS, *pieces):
+        assert _seconds(function, piece) < most, f"{piece!r} again and again"
+
+
+def test_every_function_of_a_text_is_listed() -> None:
+    listed = {*FUNCTIONS, *SHORT}
+    assert {name for name in _functions_of_texts() if name not in listed} == set()
+
+
+def _request(said: str) -> PlanRequest:
+    """What twenty decisions on one message come to."""
+    proposals = [
+        Proposal("add", key=f"key_{size}", value="tea", evidence=said[:size], valid_from="2019", valid_to="2020")
+        for size in range(1, 21)
+    ]
+    return PlanRequest(proposals, (), (), said, user_id="ada", thread_id="t1", turn_id="turn", now=NOW)
+
+
+def _seconds(function: Callable[[str], object], piece: str) -> float:
+    """CPU time of one call."""
+    whole = (piece * MOST)[:MOST]
+    started = time.thread_time()
+    with contextlib.suppress(RecollectError):
+        function(whole)
+    return time.thread_time() - started
+
+
+def _functions_of_texts() -> Iterator[str]:
+    """Public functions of `memory/`, without its stores, that take a text."""
+    root = Path(folding.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        if "stores" in path.parts or "reading" in path.parts:
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and _takes_text(node):
+                yield ".".join((*path.relative_to(root).with_suffix("").parts, node.name))
+
+
+def _takes_text(node: ast.FunctionDef) -> bool:
+    return any(argument.arg in TEXTS and _is_text(argument.annotation) for argument in node.args.args)
+
+
+def _is_text(annotation: ast.expr | None) -> bool:
+    kinds = {"str", "str | None", "Sequence[str]", "Iterable[str]"}
+    return annotation is not None and ast.unparse(annotation) in kinds
