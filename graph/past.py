@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from recollect.graph.history import KnownMessage, align, ends_with, fingerprint, goes_on, repeats_last
 from recollect.graph.state import Json
-from recollect.memory.ports.store import Conversations
+from recollect.memory.ports.conversations import Conversations
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Exchange, Message
 

@@ -21,7 +21,7 @@ from recollect.memory.mock_agent import MockMemoryAgent
 from recollect.memory.opening.figures import figures
 from recollect.memory.opening.open_memories import OpenMemories
 from recollect.memory.plain_turn import answer, complete
-from recollect.memory.ports.store import FactFilter
+from recollect.memory.ports.facts import FactFilter
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.threads.window import format_messages

@@ -10,13 +10,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, Va
 from recollect.api.errors import MOST_DETAILS, MOST_FIELD_CHARACTERS, PROBLEMS
 from recollect.api.schemas.requests import Domains, Id, MessageText, check_text
 from recollect.memory.facts.fact_rivals import living_under
-from recollect.memory.facts.wording import MOST_STATEMENT_CHARACTERS, MOST_TAG_CHARACTERS, MOST_TAGS
 from recollect.memory.memory import Memory
-from recollect.memory.ports.store import FactFilter
+from recollect.memory.ports.facts import FactFilter
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.tool_notes import note
 from recollect.memory.values.errors import InvalidRequest, NotFound, Problem
 from recollect.memory.values.fact import KEY_PATTERN
+from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS, MOST_TAG_CHARACTERS, MOST_TAGS
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import message_problem
 

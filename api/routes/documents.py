@@ -21,7 +21,7 @@ from recollect.api.schemas.document_answers import (
 from recollect.api.schemas.requests import Id
 from recollect.api.state import OpenMemory
 from recollect.memory.memory import Memory
-from recollect.memory.ports.documents import Attached, Document
+from recollect.memory.values.document import Attached, Document
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import from_ms, iso, to_ms
 

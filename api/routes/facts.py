@@ -12,7 +12,7 @@ from recollect.api.schemas.answers import FactAnswer, FactsAnswer, HistoryAnswer
 from recollect.api.schemas.requests import FactRequest, Id, Time
 from recollect.api.state import OpenMemory
 from recollect.memory.memory import Memory
-from recollect.memory.ports.store import FactFilter
+from recollect.memory.ports.facts import FactFilter
 from recollect.memory.values.fact import KEY_PATTERN
 from recollect.memory.values.scope import GLOBAL_USER
 

@@ -7,8 +7,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 from recollect.api.schemas.answers import ChangeAnswer, FactAnswer, RefusedAnswer
 from recollect.api.schemas.requests import MOST_LISTED, MOST_TEXT, WHOSE, Id, MessageText, Weight, check_text
 from recollect.memory.facts.fact_edit import FactEdit
-from recollect.memory.facts.wording import MOST_STATEMENT_CHARACTERS
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS
 
 
 def check_content(text: str) -> str:

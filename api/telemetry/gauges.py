@@ -10,7 +10,8 @@ from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from recollect.memory.ports.store import Backlog, Store
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.updates import Backlog
 from recollect.memory.updates.retention import REASONS, Retention
 from recollect.memory.values.errors import RecollectError
 

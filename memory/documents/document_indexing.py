@@ -14,11 +14,11 @@ from recollect.memory.background.sweep import Sweep
 from recollect.memory.erasure.fences import Fence, Fences
 from recollect.memory.index.expected import differing, passage_entry
 from recollect.memory.index.indexing import EMBED_BATCH, make_points
-from recollect.memory.ports.documents import Document, Passage
 from recollect.memory.ports.embedder import Embedder
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.threads.recorded_hits import RecordedHits
+from recollect.memory.values.document import Document, Passage
 from recollect.memory.values.errors import RecollectError, UserErased, is_outage
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import Clock

@@ -3,7 +3,7 @@
 from pathlib import PurePath
 
 from recollect.memory.ports.document_reader import unreadable
-from recollect.memory.ports.documents import DocumentKind
+from recollect.memory.values.document import DocumentKind
 from recollect.memory.values.errors import Problem, UnsupportedMedia
 
 HEAD_BYTES = 4_096

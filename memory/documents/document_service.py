@@ -16,9 +16,9 @@ from recollect.memory.documents.document_kind import HEAD_BYTES, kind_of
 from recollect.memory.documents.passages import Piece, cut, passages_of
 from recollect.memory.erasure.fences import Fence, Fences
 from recollect.memory.ports.document_reader import DocumentReader, ReadText, Splitter, checked_text
-from recollect.memory.ports.documents import Attached, Document, DocumentKind, document_id, text_hash
 from recollect.memory.ports.store import Store
 from recollect.memory.recall.attachments import Attachments
+from recollect.memory.values.document import Attached, Document, DocumentKind, document_id, text_hash
 from recollect.memory.values.errors import NotFound
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import GLOBAL_USER, Scope

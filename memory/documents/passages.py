@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from recollect.memory.ports.document_reader import ReadText, Splitter
-from recollect.memory.ports.documents import Document, DocumentKind, Passage, passage_id
+from recollect.memory.values.document import Document, DocumentKind, Passage, passage_id
 
 BETWEEN_PAGES = "\n\n"
 MOST_SPACE = 10_000

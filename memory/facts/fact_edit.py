@@ -7,15 +7,15 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from recollect.memory.facts.fact_history import with_version
-from recollect.memory.facts.wording import (
+from recollect.memory.values.decision import FactScope
+from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.fact import Ended, Fact, is_key
+from recollect.memory.values.fact_limits import (
     MOST_STATEMENT_CHARACTERS,
     MOST_TAG_CHARACTERS,
     MOST_TAGS,
     MOST_VALUE_CHARACTERS,
 )
-from recollect.memory.values.decision import FactScope
-from recollect.memory.values.errors import InvalidRequest, Problem
-from recollect.memory.values.fact import Ended, Fact, is_key
 from recollect.memory.values.scope import GLOBAL_USER, Scope, check_id
 from recollect.memory.values.text import text_problem
 

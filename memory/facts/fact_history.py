@@ -6,9 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect.memory.values.fact import Ended, Fact
-
-MOST_VERSIONS = 100
-"""A fact keeps at most this many earlier versions; the oldest are dropped first."""
+from recollect.memory.values.fact_limits import MOST_VERSIONS
 
 
 def with_version(fact: Fact, ended: Ended, *, until: datetime | None = None) -> tuple[Mapping[str, Any], ...]:

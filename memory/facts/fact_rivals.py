@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from recollect.memory.ports.store import Facts
-from recollect.memory.recall.recall import MOST_FACTS
+from recollect.memory.ports.facts import Facts
 from recollect.memory.values.decision import FactScope
 from recollect.memory.values.fact import Ended, EndedBy, Fact
+from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.scope import Scope
 
 

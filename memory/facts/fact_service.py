@@ -20,11 +20,12 @@ from recollect.memory.facts.forgetting import Forgetting, family_of
 from recollect.memory.facts.known_statement import confirm, known_statement
 from recollect.memory.facts.reviewing import approve, reject
 from recollect.memory.index.index_outbox import IndexOutbox
-from recollect.memory.ports.store import FactFilter, Store
-from recollect.memory.recall.recall import MOST_FACTS
+from recollect.memory.ports.facts import FactFilter
+from recollect.memory.ports.store import Store
 from recollect.memory.updates.updater import Updater
 from recollect.memory.values.errors import FactConflict, NotFound
 from recollect.memory.values.fact import Fact, fact_dict, preferred
+from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import Clock
 from recollect.memory.values.turn import derived_id

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.memory.facts.fact_rivals import is_rival, superseded
-from recollect.memory.ports.store import Facts
-from recollect.memory.recall.recall import MOST_FACTS
+from recollect.memory.ports.facts import Facts
 from recollect.memory.values.errors import FactConflict
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.planned_write import PlannedWrite
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import from_ms

@@ -13,7 +13,8 @@ from typing import Any
 from recollect.memory.facts.fact_history import tombstone
 from recollect.memory.facts.fact_writes import revise
 from recollect.memory.index.index_outbox import IndexOutbox
-from recollect.memory.ports.store import Facts, Store
+from recollect.memory.ports.facts import Facts
+from recollect.memory.ports.store import Store
 from recollect.memory.updates.updater import Updater
 from recollect.memory.values.decision import Change, Proposal, RefusedProposal
 from recollect.memory.values.errors import FactConflict, NotFound, UpdatePending

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from recollect.memory.background.long_texts import off_loop
 from recollect.memory.facts.fact_writes import revise
-from recollect.memory.ports.store import Facts
-from recollect.memory.recall.recall import MOST_FACTS
+from recollect.memory.ports.facts import Facts
 from recollect.memory.values.fact import Fact, fold
+from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import Clock
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from recollect.memory.facts.fact_history import with_version
 from recollect.memory.facts.fact_rivals import rivals_of, superseded
 from recollect.memory.facts.fact_writes import revise
-from recollect.memory.ports.store import Facts
+from recollect.memory.ports.facts import Facts
 from recollect.memory.values.errors import FactConflict, NotFound
 from recollect.memory.values.fact import Ended, Fact
 

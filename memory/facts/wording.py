@@ -10,11 +10,13 @@ from recollect.memory.language.folding import nfkc
 from recollect.memory.language.words import word_set
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.fact import Fact, fold, is_key
+from recollect.memory.values.fact_limits import (
+    MOST_STATEMENT_CHARACTERS,
+    MOST_TAG_CHARACTERS,
+    MOST_TAGS,
+    MOST_VALUE_CHARACTERS,
+)
 
-MOST_VALUE_CHARACTERS = 1_000
-MOST_STATEMENT_CHARACTERS = 2_000
-MOST_TAGS = 10
-MOST_TAG_CHARACTERS = 64
 _MOST_SHOWN_CHARACTERS = 500
 
 _YES_NO = word_set(

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Literal, NamedTuple, TypeVar
 
-from recollect.memory.ports.documents import Passage
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import Entry, Origin, PointStore, episode, fact_point_id, fingerprint
+from recollect.memory.values.document import Passage
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord

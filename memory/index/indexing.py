@@ -12,7 +12,8 @@ from recollect.memory.background.long_texts import INLINE_CHARACTERS, off_loop
 from recollect.memory.index.bm25 import document_weights
 from recollect.memory.index.expected import called_for, count_expected, differing, expected, first_expected, orphans
 from recollect.memory.ports.embedder import Embedder
-from recollect.memory.ports.store import Store, Timeline
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.timeline import Timeline
 from recollect.memory.ports.vector_index import (
     Entry,
     Point,

@@ -25,11 +25,11 @@ from recollect.memory.learning.undoing import undo
 from recollect.memory.ports.chat_model import ChatMessage
 from recollect.memory.ports.extractor import Extraction, ExtractionRequest, Extractor, Said
 from recollect.memory.ports.store import Store
-from recollect.memory.recall.recall import MOST_FACTS
 from recollect.memory.updates.user_work import Deferred, Save
 from recollect.memory.values.decision import Proposal, RefusedProposal
 from recollect.memory.values.errors import UserErased
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.planned_write import PlannedWrite
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import cut

@@ -6,9 +6,10 @@ from datetime import datetime
 
 from recollect.memory.learning.plan import CLOCKS
 from recollect.memory.learning.reconciliation import Relearning
-from recollect.memory.ports.store import Conversations, Facts
-from recollect.memory.recall.recall import MOST_FACTS
+from recollect.memory.ports.conversations import Conversations
+from recollect.memory.ports.facts import Facts
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import Update
 

@@ -16,10 +16,10 @@ from recollect.memory.facts.fact_writes import FactWrites, revise
 from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.learning.plan import Plan
 from recollect.memory.ports.store import Store
-from recollect.memory.recall.recall import MOST_FACTS
 from recollect.memory.updates.updater import Updater
 from recollect.memory.updates.user_claim import user_claim
 from recollect.memory.values.decision import Change, RefusedProposal
+from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import MOST_MESSAGE_CHARACTERS, check_message
 from recollect.memory.values.times import Clock

@@ -12,10 +12,10 @@ from typing import Any
 from recollect.memory.facts.fact_history import was_changed_by_person, with_version
 from recollect.memory.facts.fact_rivals import is_rival
 from recollect.memory.facts.fact_writes import revise
-from recollect.memory.ports.store import Facts
-from recollect.memory.recall.recall import MOST_FACTS
+from recollect.memory.ports.facts import Facts
 from recollect.memory.values.decision import Change
 from recollect.memory.values.fact import Ended, Fact
+from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.planned_write import PlannedWrite
 from recollect.memory.values.times import from_ms, iso
 from recollect.memory.values.turn import Turn

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.memory.language.words import word_set
-from recollect.memory.temporal.dates import NOTHING, Dated, Period, Times, read_date
+from recollect.memory.temporal.dates import NOTHING, Dated, Times, read_date
+from recollect.memory.values.period import Period
 
 _SINCE = re.compile(r"\b(?:since|as of|starting(?: in| on)?|beginning(?: in| on)?|seit(?: dem)?|ab(?: dem)?)\s+")
 _FROM = re.compile(r"(?:\b(\w+)\s+)?\b(?:from|von|vom)\s+")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
-from recollect.memory.ports.documents import DocumentKind
+from recollect.memory.values.document import DocumentKind
 from recollect.memory.values.errors import Problem, UnreadableDocument
 from recollect.memory.values.text import text_problem
 

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any, Literal, Protocol
 from zlib import crc32
 
-from recollect.memory.temporal.dates import Period
+from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import to_ms
 from recollect.memory.values.turn import Message, derived_id

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from recollect.memory.ports.documents import DocumentKind
+from recollect.memory.values.document import DocumentKind
 
 if TYPE_CHECKING:
     from langchain_text_splitters import RecursiveCharacterTextSplitter

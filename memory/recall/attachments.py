@@ -4,10 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from recollect.memory.ports.documents import Attached, Document, Documents
+from recollect.memory.ports.documents import Documents
 from recollect.memory.ports.vector_index import Entry, Origin
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.ranking import recency
+from recollect.memory.values.document import Attached, Document
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import Clock
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN

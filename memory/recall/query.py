@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from recollect.memory.index.bm25 import stems, weights_of
 from recollect.memory.language.lexemes import STOP_WORDS
 from recollect.memory.ports.vector_index import SparseVector
-from recollect.memory.temporal.dates import Period, says_time
+from recollect.memory.temporal.dates import says_time
+from recollect.memory.values.period import Period
 
 SHORTEST_NICKNAME = 3
 """The fewest letters of a nickname: "Mel" may be Melanie, "Al" may be anything."""

@@ -15,7 +15,8 @@ from recollect.memory.ports.vector_index import Entry, Vector
 from recollect.memory.recall.candidate import Candidate
 from recollect.memory.recall.query import PreparedQuery
 from recollect.memory.recall.signals import Signals, signals_for
-from recollect.memory.temporal.dates import Period, says_time
+from recollect.memory.temporal.dates import says_time
+from recollect.memory.values.period import Period
 
 RECENCY_HALF_LIFE_DAYS = 30.0
 RELEVANT = 0.1

@@ -12,6 +12,7 @@ from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.search import Request, Search
 from recollect.memory.threads.window import read_window
 from recollect.memory.values.fact import Fact, by_weight, fact_dict
+from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
@@ -22,8 +23,6 @@ logger = logging.getLogger(__name__)
 
 WORKING_MEMORY_IMPORTANCE = 0.7
 """The least importance, in [0, 1], at which a thread's own fact enters the prompt."""
-MOST_FACTS = 5_000
-"""How many living facts a turn reads at most, newest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from recollect.memory.ports.vector_index import Channel, Entry, Kind, Match, Query, SparseVector, Vector, VectorIndex
 from recollect.memory.recall.candidate import Candidate
-from recollect.memory.temporal.dates import Period
+from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import derived_id
 

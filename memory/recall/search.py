@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 from recollect.memory.background.long_texts import off_loop
 from recollect.memory.ports.embedder import Embedder
+from recollect.memory.ports.facts import FactFilter
 from recollect.memory.ports.reranker import Reranker
-from recollect.memory.ports.store import FactFilter, Store
+from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex, episode, fact_point_id
 from recollect.memory.recall.attachments import NOTHING, SearchableDocuments
 from recollect.memory.recall.candidate import Candidate
@@ -22,12 +23,12 @@ from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.retrieval import CandidateQuery, retrieve
 from recollect.memory.recall.surroundings import neighbours_of, sessions_of
 from recollect.memory.recall.verification import verify
-from recollect.memory.temporal.dates import Period
 from recollect.memory.temporal.interval_questions import asks_for_nothing_else
 from recollect.memory.temporal.temporal import MOST_CHARACTERS, Found, find_interval, read_timezone
 from recollect.memory.temporal.time_languages import languages_of
 from recollect.memory.values.errors import InvalidRequest, Problem
 from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message
 

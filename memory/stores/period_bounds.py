@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from recollect.memory.temporal.dates import Period
+from recollect.memory.values.period import Period
 from recollect.memory.values.times import to_ms
 
 _ALMOST_A_MILLISECOND = timedelta(microseconds=999)

@@ -6,10 +6,11 @@ from dataclasses import replace
 from datetime import UTC, timedelta
 
 from recollect.memory.temporal import wall_time
-from recollect.memory.temporal.dates import Dated, Period, date_starts, read_date
+from recollect.memory.temporal.dates import Dated, date_starts, read_date
 from recollect.memory.temporal.time_leads import Lead, read_lead
 from recollect.memory.temporal.time_phrases import Phrase
 from recollect.memory.temporal.wall_time import Now, Span
+from recollect.memory.values.period import Period
 
 _MOST_CHARACTERS = 50
 """The longest date; no more is read."""

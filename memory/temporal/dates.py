@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from recollect.memory.language.words import word_set
+from recollect.memory.values.period import Period
 
 _MONTHS = {
     name: number
@@ -83,18 +84,6 @@ _SIGNS_OF_TIME = re.compile("[年月日号週周天昨今明曜時点點]")
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Period:
-    """The time from `begin` until just before `end`; for an instant, both are equal."""
-
-    begin: datetime
-    end: datetime
-
-    def names(self, other: "Period") -> bool:
-        """Tell whether `other` begins within it, or right at its end."""
-        return self.begin <= other.begin <= self.end
 
 
 @dataclass(frozen=True, slots=True)

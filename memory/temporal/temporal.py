@@ -12,11 +12,12 @@ from zoneinfo import ZoneInfo
 
 from recollect.memory.temporal import wall_time
 from recollect.memory.temporal.dated_phrases import dated_phrases
-from recollect.memory.temporal.dates import Period, says_time
+from recollect.memory.temporal.dates import says_time
 from recollect.memory.temporal.time_languages import languages_of
 from recollect.memory.temporal.time_leads import Lead, led, read_lead
 from recollect.memory.temporal.time_phrases import Phrase, phrases
 from recollect.memory.temporal.wall_time import Now
+from recollect.memory.values.period import Period
 
 MOST_CHARACTERS = 500
 """How much of the beginning of a text is searched: the bound on the time that a query takes."""

@@ -6,7 +6,7 @@ A span is two naive datetimes, the second one exclusive. A week begins on Monday
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
-from recollect.memory.temporal.dates import Period
+from recollect.memory.values.period import Period
 
 Span = tuple[datetime, datetime]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from recollect.memory.ports.store import Conversations
+from recollect.memory.ports.conversations import Conversations
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import cut
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN, fit_last

@@ -3,10 +3,11 @@
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
-from recollect.memory.ports.documents import Document, Documents, Passage
+from recollect.memory.ports.documents import Documents
 from recollect.memory.transfer.export_lines import Line
 from recollect.memory.transfer.exported import ExportedDocument, ExportedPassage
 from recollect.memory.transfer.plain_values import to_plain
+from recollect.memory.values.document import Document, Passage
 
 _PAGE = 100
 MOST_PART_CHARACTERS = 200_000

@@ -6,8 +6,8 @@ from dataclasses import replace
 from recollect.memory.documents.passages import Piece, passages_of
 from recollect.memory.erasure.fences import Writing
 from recollect.memory.memory import Memory
-from recollect.memory.ports.documents import Document, document_id
 from recollect.memory.transfer.exported import ExportedDocument
+from recollect.memory.values.document import Document, document_id
 
 MOST_PASSAGE_CHARACTERS = 100_000
 OTHER_PARTS = "The parts of the document say different things of it."

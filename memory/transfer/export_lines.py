@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from recollect.memory.facts.fact_history import tombstone
-from recollect.memory.ports.documents import Attached
 from recollect.memory.transfer.exported import (
     AbsentPlace,
     AttachedDocument,
@@ -15,6 +14,7 @@ from recollect.memory.transfer.exported import (
     ExportedTurn,
 )
 from recollect.memory.transfer.plain_values import to_plain
+from recollect.memory.values.document import Attached
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.scope import GLOBAL_USER
 from recollect.memory.values.thread_record import ThreadRecord

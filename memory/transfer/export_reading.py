@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from recollect.memory.facts.fact_history import MOST_VERSIONS
-from recollect.memory.facts.wording import MOST_STATEMENT_CHARACTERS, MOST_VALUE_CHARACTERS
 from recollect.memory.transfer.exported import (
     Exported,
     ExportedDocument,
@@ -28,6 +26,7 @@ from recollect.memory.transfer.import_line import MOST_ID_CHARACTERS, BadLine, j
 from recollect.memory.transfer.plain_values import Unfit, from_plain
 from recollect.memory.values.errors import InvalidRequest
 from recollect.memory.values.fact import Ended, Fact, FactSource
+from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS, MOST_VALUE_CHARACTERS, MOST_VERSIONS
 from recollect.memory.values.scope import check_id
 from recollect.memory.values.times import from_ms, to_ms
 

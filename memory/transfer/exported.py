@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from recollect.memory.ports.documents import DocumentKind
 from recollect.memory.threads.recorded_hits import bounded
 from recollect.memory.transfer.import_line import BadLine
+from recollect.memory.values.document import DocumentKind
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import SummaryBy, ThreadRecord

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast
 from uuid import UUID
 
-from recollect.memory.facts.wording import (
+from recollect.memory.transfer.import_line import json_problem
+from recollect.memory.transfer.plain_values import Unfit, from_plain
+from recollect.memory.values.decision import Change, Proposal, RefusedProposal
+from recollect.memory.values.fact import fold, is_key
+from recollect.memory.values.fact_limits import (
     MOST_STATEMENT_CHARACTERS,
     MOST_TAG_CHARACTERS,
     MOST_TAGS,
     MOST_VALUE_CHARACTERS,
 )
-from recollect.memory.transfer.import_line import json_problem
-from recollect.memory.transfer.plain_values import Unfit, from_plain
-from recollect.memory.values.decision import Change, Proposal, RefusedProposal
-from recollect.memory.values.fact import fold, is_key
 from recollect.memory.values.planned_write import PlannedWrite
 from recollect.memory.values.turn import derived_id
 from recollect.memory.values.update import Left

@@ -7,10 +7,10 @@ a line names stands before it.
 from collections.abc import AsyncIterator, Sequence
 from itertools import chain
 
-from recollect.memory.ports.documents import Attached
 from recollect.memory.ports.store import Store
 from recollect.memory.transfer.document_export import document_lines
 from recollect.memory.transfer.export_lines import Line, fact_line, of_types, thread_lines, turn_lines
+from recollect.memory.values.document import Attached
 from recollect.memory.values.scope import Scope
 
 TYPES = ("message", "fact", "turn", "thread", "summary", "document")

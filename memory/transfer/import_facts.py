@@ -8,16 +8,16 @@ from typing import Any, cast
 
 from recollect.memory.facts.fact_rivals import living_under, superseded
 from recollect.memory.facts.fact_writes import revise
-from recollect.memory.facts.wording import (
+from recollect.memory.ports.store import Store
+from recollect.memory.transfer.import_line import BadLine, check_fields, read_id, read_text, read_time
+from recollect.memory.values.errors import FactConflict
+from recollect.memory.values.fact import Fact, fold, is_key
+from recollect.memory.values.fact_limits import (
     MOST_STATEMENT_CHARACTERS,
     MOST_TAG_CHARACTERS,
     MOST_TAGS,
     MOST_VALUE_CHARACTERS,
 )
-from recollect.memory.ports.store import Store
-from recollect.memory.transfer.import_line import BadLine, check_fields, read_id, read_text, read_time
-from recollect.memory.values.errors import FactConflict
-from recollect.memory.values.fact import Fact, fold, is_key
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import derived_id
 

@@ -13,7 +13,6 @@ from typing import Any
 from recollect.memory.erasure.fences import Writing
 from recollect.memory.facts.fact_rivals import home_scope, is_rival
 from recollect.memory.memory import Memory
-from recollect.memory.recall.recall import MOST_FACTS
 from recollect.memory.transfer.document_restoring import restore_document
 from recollect.memory.transfer.export_reading import read_exported
 from recollect.memory.transfer.exported import (
@@ -28,6 +27,7 @@ from recollect.memory.transfer.import_batch import MOST_TURNS, FailedLine, Store
 from recollect.memory.transfer.import_fences import ImportFences
 from recollect.memory.transfer.restoring_turns import NumberedTurn, RestoredTurns
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.thread_record import ThreadRecord
 

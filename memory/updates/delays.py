@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from recollect.memory.ports.store import Updates
+from recollect.memory.ports.updates import Updates
 from recollect.memory.values.times import iso
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Status, StepName

@@ -16,6 +16,7 @@ from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex, fact_point_id
 from recollect.memory.values.errors import IndexUnavailable, RecollectError
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.fact_limits import MOST_THREAD_FACTS
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import Clock
@@ -26,8 +27,6 @@ logger = logging.getLogger(__name__)
 Reason = Literal["fact_age", "episode_age", "fact_count", "episode_count", "working_memory"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 BATCH = 500
-MOST_THREAD_FACTS = 100
-"""How many facts of its own (its working memory) a thread keeps."""
 
 
 @dataclass

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
-from recollect.memory.ports.store import Claim, Updates
+from recollect.memory.ports.updates import Claim, Updates
 from recollect.memory.updates.user_work import LEASE
 from recollect.memory.values.errors import StoreUnavailable, UpdatePending
 from recollect.memory.values.times import Clock

@@ -12,7 +12,8 @@ from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from recollect.memory.ports.store import Claim, Store
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.updates import Claim
 from recollect.memory.values.errors import RecollectError, StoreUnavailable, is_outage
 from recollect.memory.values.times import Clock
 from recollect.memory.values.turn import Turn

@@ -9,7 +9,7 @@ import pytest
 
 from recollect.memory.memory import Memory
 from recollect.memory.opening.opening import open_memory
-from recollect.memory.ports.store import FactFilter
+from recollect.memory.ports.facts import FactFilter
 from recollect.memory.transfer.exported_update import MOST_NAMED, sift_update
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import GLOBAL_USER

@@ -12,9 +12,9 @@ from typing import BinaryIO
 import psutil
 import pytest
 
-from recollect.memory.ports.documents import DocumentKind
 from recollect.memory.providers.reading.limits import ReadingLimits
 from recollect.memory.providers.reading.reader import AT_ONCE, FileReader
+from recollect.memory.values.document import DocumentKind
 from recollect.memory.values.errors import UnreadableDocument
 from tests.service.support import papers
 

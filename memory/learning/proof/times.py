@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from recollect.memory.learning.proof.numbers import Numbers
-from recollect.memory.temporal.dates import Period, date_starts, read_date, says_time
+from recollect.memory.temporal.dates import date_starts, read_date, says_time
 from recollect.memory.temporal.temporal import find_interval
+from recollect.memory.values.period import Period
 
 _MONTHS = {
     word.casefold(): number

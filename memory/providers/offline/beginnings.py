@@ -3,8 +3,8 @@
 import re
 from datetime import UTC, datetime
 
-from recollect.memory.temporal.dates import Period
 from recollect.memory.temporal.temporal import find_interval
+from recollect.memory.values.period import Period
 
 _BEGINS = re.compile(r"\b(?:moved|started|joined|became|began|switched|changed|since)\b", re.IGNORECASE)
 _DISTANCE = re.compile(r"\bago\b", re.IGNORECASE)

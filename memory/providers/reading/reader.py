@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 from recollect.memory.background.bulk import WORKERS, Bulk
 from recollect.memory.documents.document_kind import HEAD_BYTES
 from recollect.memory.ports.document_reader import ReadText, Walls, checked_text, unreadable
-from recollect.memory.ports.documents import DocumentKind
 from recollect.memory.providers.reading.limits import ReadingLimits
+from recollect.memory.values.document import DocumentKind
 
 logger = logging.getLogger(__name__)
 

@@ -11,10 +11,10 @@ from datetime import datetime
 from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
 
-from recollect.memory.ports.documents import Attached, Document, Holdings
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.mongo.connection import ATTACHMENTS, DOCUMENTS, MARK, PASSAGES, MongoConnection, Record
 from recollect.memory.stores.mongo.passages import MongoPassages
+from recollect.memory.values.document import Attached, Document, Holdings
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 
 _FIELDS = tuple(item.name for item in fields(Document))

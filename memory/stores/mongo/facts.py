@@ -7,7 +7,7 @@ from datetime import datetime
 from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
 
-from recollect.memory.ports.store import FactFilter
+from recollect.memory.ports.facts import FactFilter
 from recollect.memory.stores.mongo.connection import FACTS, MongoConnection, Record
 from recollect.memory.stores.mongo.fact_document import from_fact, key, to_fact
 from recollect.memory.stores.mongo.users import users_of

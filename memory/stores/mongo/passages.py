@@ -10,8 +10,8 @@ from dataclasses import fields
 from pymongo import ASCENDING
 from pymongo.errors import BulkWriteError
 
-from recollect.memory.ports.documents import Passage
 from recollect.memory.stores.mongo.connection import DOCUMENTS, MARK, PASSAGES, MongoConnection, Record
+from recollect.memory.values.document import Passage
 
 _BATCH = 500
 _PORTION = 64

@@ -12,7 +12,7 @@ from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnect
 from recollect.memory.stores.mongo.leaps import distinct_of
 from recollect.memory.stores.mongo.message_document import MESSAGE_ONLY, SAID, to_message
 from recollect.memory.stores.period_bounds import bounds_ms
-from recollect.memory.temporal.dates import Period
+from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import from_ms
 from recollect.memory.values.turn import Message, derived_id

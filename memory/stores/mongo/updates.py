@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pymongo import ASCENDING, ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
-from recollect.memory.ports.store import Backlog, Claim
+from recollect.memory.ports.updates import Backlog, Claim
 from recollect.memory.stores.mongo.connection import CLAIMS, CONVERSATIONS, MARK, MongoConnection, Record, key_of
 from recollect.memory.stores.mongo.message_document import from_update
 from recollect.memory.stores.mongo.turns import turns_of

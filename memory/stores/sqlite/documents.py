@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from recollect.memory.ports.documents import Attached, Document, Holdings
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.stores.sqlite.passages import SqlitePassages
+from recollect.memory.values.document import Attached, Document, Holdings
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import from_ms, to_ms
 

@@ -6,7 +6,7 @@ further than the limit; together they are unordered, and the caller sorts them.
 
 from typing import get_args
 
-from recollect.memory.ports.store import FactFilter
+from recollect.memory.ports.facts import FactFilter
 from recollect.memory.stores.sqlite.fact_rows import FACT_COLUMNS
 from recollect.memory.values.fact import FactStatus
 from recollect.memory.values.times import to_ms

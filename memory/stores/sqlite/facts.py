@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
-from recollect.memory.ports.store import FactFilter
+from recollect.memory.ports.facts import FactFilter
 from recollect.memory.stores.sqlite import fact_queries as sql
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.stores.sqlite.fact_rows import CREATED_AT, from_fact, to_fact

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator, Sequence
 
-from recollect.memory.ports.documents import Passage
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
+from recollect.memory.values.document import Passage
 from recollect.memory.values.times import from_ms, to_ms
 
 _BATCH = 500

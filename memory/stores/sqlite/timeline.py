@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from recollect.memory.stores.period_bounds import bounds_ms
 from recollect.memory.stores.sqlite.database import SqliteDatabase
 from recollect.memory.stores.sqlite.rows import message_columns, to_message
-from recollect.memory.temporal.dates import Period
+from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message
 

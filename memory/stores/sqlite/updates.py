@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count
 
-from recollect.memory.ports.store import Backlog, Claim
+from recollect.memory.ports.updates import Backlog, Claim
 from recollect.memory.stores.sqlite.database import SqliteDatabase
 from recollect.memory.stores.sqlite.rows import to_turn, turn_columns
 from recollect.memory.stores.update_json import is_indexed, update_to_json

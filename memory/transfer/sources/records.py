@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, cast
 
-from recollect.memory.facts.wording import (
+from recollect.memory.language.folding import nfkd
+from recollect.memory.transfer.import_line import MOST_ID_CHARACTERS
+from recollect.memory.values.fact_limits import (
     MOST_STATEMENT_CHARACTERS,
     MOST_TAG_CHARACTERS,
     MOST_TAGS,
     MOST_VALUE_CHARACTERS,
 )
-from recollect.memory.language.folding import nfkd
-from recollect.memory.transfer.import_line import MOST_ID_CHARACTERS
 
 Record = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from recollect.memory.ports.vector_index import Channel, Kind, Origin, Point, Query, SparseVector, Vector, VectorIndex
-from recollect.memory.temporal.dates import Period
+from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from tests.contracts.index.points import DIMENSION, WHEN, cosine, point, vector
 from tests.contracts.index.rebuilding import RebuildContract

@@ -16,8 +16,8 @@ from recollect.memory.ports.vector_index import Point, Query, VectorIndex, colle
 from recollect.memory.stores.edge.index import open_edge_index
 from recollect.memory.stores.edge.shard import OWNER, open_shard
 from recollect.memory.stores.points import CREATED, THREAD, TURN, USER
-from recollect.memory.temporal.dates import Period
 from recollect.memory.values.errors import IndexUnavailable
+from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from tests.contracts.index.erasing import GivenUpContract
 from tests.contracts.index.points import DIMENSION, MODEL, WHEN, point, vector

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from recollect.memory.ports.documents import Document, Holdings, Passage, document_id, passage_id
 from recollect.memory.ports.store import Store
+from recollect.memory.values.document import Document, Holdings, Passage, document_id, passage_id
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from tests.contracts.store.conftest import Backend
 from tests.contracts.store.samples import NASTY_IDS, NASTY_TEXTS, NOW, SECOND

@@ -2,7 +2,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from recollect.memory.ports.store import FactFilter, Store
+from recollect.memory.ports.facts import FactFilter
+from recollect.memory.ports.store import Store
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.scope import GLOBAL_USER
 from tests.contracts.store.samples import NOW, SECOND, fact, superseded

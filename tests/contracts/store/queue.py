@@ -3,7 +3,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from recollect.memory.ports.store import Store, ThreadQueue
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.thread_queue import ThreadQueue
 from recollect.memory.values.errors import ThreadBusy
 from recollect.memory.values.scope import Scope
 

@@ -16,9 +16,9 @@ from recollect.memory.ports.store import Store
 from recollect.memory.stores.mongo import open_mongo_store
 from recollect.memory.stores.mongo.fact_document import from_fact
 from recollect.memory.stores.update_json import update_to_json
-from recollect.memory.temporal.dates import Period
 from recollect.memory.values.errors import ConfigurationError, StoreUnavailable, ThreadBusy
 from recollect.memory.values.fact import Ended
+from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.update import owed
 from tests.contracts.store.conftest import MongoDatabase

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.memory.ports.store import FactFilter, Store
+from recollect.memory.ports.facts import FactFilter
+from recollect.memory.ports.store import Store
 from recollect.memory.stores.sqlite import (
     counts,
     fact_queries,

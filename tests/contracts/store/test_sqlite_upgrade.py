@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from recollect.memory.ports.store import FactFilter, Store
+from recollect.memory.ports.facts import FactFilter
+from recollect.memory.ports.store import Store
 from recollect.memory.stores.sqlite import open_sqlite_store
 from recollect.memory.stores.update_json import update_to_json
 from recollect.memory.values.fact import Ended, Fact

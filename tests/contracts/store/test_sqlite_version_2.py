@@ -11,7 +11,7 @@ from recollect.memory.ports.store import Store
 from recollect.memory.stores.sqlite import open_sqlite_store
 from recollect.memory.stores.sqlite.schema import SCRIPTS, VERSION
 from recollect.memory.stores.update_json import update_to_json
-from recollect.memory.temporal.dates import Period
+from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import to_ms
 from recollect.memory.values.turn import Exchange, Message

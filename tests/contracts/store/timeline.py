@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from recollect.memory.ports.store import Store
-from recollect.memory.temporal.dates import Period
+from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import not_owed, owed

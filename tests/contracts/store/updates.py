@@ -3,7 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from recollect.memory.ports.store import Backlog, Store
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.updates import Backlog
 from recollect.memory.updates.delays import Delay, delays_of
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Step, StepName, Update, not_owed, owed

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from recollect.memory.documents.passages import BETWEEN_PAGES, MOST_SPACE, cut, passages_of
 from recollect.memory.ports.document_reader import ReadText
-from recollect.memory.ports.documents import Document, DocumentKind
 from recollect.memory.providers.splitter import MOST_CHARACTERS, LangChainSplitter
+from recollect.memory.values.document import Document, DocumentKind
 from tests.contracts.store.samples import NOW
 
 SPLITTER = LangChainSplitter()

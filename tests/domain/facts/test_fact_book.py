@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from recollect.memory.facts.fact_edit import FactEdit
-from recollect.memory.ports.store import FactFilter
-from recollect.memory.updates.retention import MOST_THREAD_FACTS
+from recollect.memory.ports.facts import FactFilter
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.errors import FactConflict, InvalidRequest, NotFound
+from recollect.memory.values.fact_limits import MOST_THREAD_FACTS
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from tests.domain.support.handling import House, house, says
 

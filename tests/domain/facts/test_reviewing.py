@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from recollect.memory.learning.reconciliation import Review
-from recollect.memory.ports.store import FactFilter
+from recollect.memory.ports.facts import FactFilter
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.errors import FactConflict
 from tests.domain.support.handling import House, house, says

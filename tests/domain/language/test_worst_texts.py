@@ -28,7 +28,6 @@ from recollect.memory.learning.proof.witness import Witness
 from recollect.memory.learning.reconciliation import plan
 from recollect.memory.learning.validity import read_validity
 from recollect.memory.ports.document_reader import checked_text
-from recollect.memory.ports.documents import text_hash
 from recollect.memory.providers.lexical import embed
 from recollect.memory.providers.offline import acknowledgement, clauses, questions, rules
 from recollect.memory.recall.packing import excerpt
@@ -42,6 +41,7 @@ from recollect.memory.transfer.file_names import file_name
 from recollect.memory.transfer.sources import records
 from recollect.memory.values import text
 from recollect.memory.values.decision import Proposal
+from recollect.memory.values.document import text_hash
 from recollect.memory.values.errors import RecollectError
 from recollect.memory.values.fact import fold
 

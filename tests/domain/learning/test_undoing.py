@@ -12,7 +12,7 @@ import pytest
 from recollect.memory.learning.reconciliation import Review
 from recollect.memory.learning.undoing import undo
 from recollect.memory.ports.extractor import Extraction, ExtractionRequest
-from recollect.memory.ports.store import FactFilter
+from recollect.memory.ports.facts import FactFilter
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.errors import FactsChanged, NotFound, UpdatePending
 from recollect.memory.values.turn import Message

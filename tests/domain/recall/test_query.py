@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from recollect.memory.index.bm25 import query_weights, stems
 from recollect.memory.recall.query import PreparedQuery, prepare
-from recollect.memory.temporal.dates import Period
+from recollect.memory.values.period import Period
 
 NAMES = ("Caroline", "Melanie")
 PERIOD = Period(datetime(2023, 5, 1, tzinfo=UTC), datetime(2023, 5, 1, tzinfo=UTC) + timedelta(days=31))

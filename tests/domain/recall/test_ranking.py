@@ -25,7 +25,7 @@ from recollect.memory.recall.ranking import (
     within,
 )
 from recollect.memory.recall.signals import ASSISTANT, ASSISTANT_BY_WORDS, PEOPLE, PEOPLE_BY_WORDS, Signals, signals_for
-from recollect.memory.temporal.dates import Period
+from recollect.memory.values.period import Period
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 MAY = Period(datetime(2023, 5, 1, tzinfo=UTC), datetime(2023, 6, 1, tzinfo=UTC))

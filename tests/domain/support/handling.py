@@ -13,7 +13,8 @@ from recollect.memory.index.indexing import IndexStep
 from recollect.memory.learning.reconciliation import Review
 from recollect.memory.learning.turns.turn_service import TurnService
 from recollect.memory.ports.extractor import Extraction, ExtractionRequest
-from recollect.memory.ports.store import FactFilter, Store
+from recollect.memory.ports.facts import FactFilter
+from recollect.memory.ports.store import Store
 from recollect.memory.updates.retention import Retention
 from recollect.memory.updates.updater import Updater
 from recollect.memory.values.decision import Proposal

@@ -12,7 +12,7 @@ import pytest
 from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.memory import Memory
 from recollect.memory.opening.opening import open_memory
-from recollect.memory.ports.store import FactFilter
+from recollect.memory.ports.facts import FactFilter
 from recollect.memory.transfer.import_batch import DELETED, OTHER_CONTENT
 from recollect.memory.transfer.import_line import ImportMessage, read_message
 from recollect.memory.transfer.import_pairs import Numbered, Pair, Pairing

@@ -14,9 +14,10 @@ from recollect.memory.index.expected import fact_entry
 from recollect.memory.index.indexing import make_points, repair
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.providers.lexical import LexicalEmbedder
-from recollect.memory.updates.retention import MOST_THREAD_FACTS, Retention
+from recollect.memory.updates.retention import Retention
 from recollect.memory.values.errors import IndexUnavailable, StoreUnavailable
 from recollect.memory.values.fact import Ended, Fact
+from recollect.memory.values.fact_limits import MOST_THREAD_FACTS
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.thread_record import ThreadRecord

@@ -1,0 +1,140 @@
+"""The facts port, part of the store."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from recollect.memory.values.decision import FactScope
+from recollect.memory.values.fact import Fact, FactStatus
+from recollect.memory.values.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class FactFilter:
+    """Which of a user's facts a list shows; a field that is None does not filter.
+
+    Without `as_of` or `status`: facts that hold at `now`. `as_of`: facts that held then. `status` "proposed" or
+    "rejected": facts of that status, whatever their validity. `scope` None: the user's own facts, and with `thread_id`
+    that thread's too; "thread": facts of `thread_id`, or of all threads.
+    """
+
+    now: datetime
+    scope: FactScope | None = None
+    thread_id: str | None = None
+    tag: str | None = None
+    as_of: datetime | None = None
+    status: FactStatus | None = None
+
+
+class Facts(Protocol):
+    """Facts: one record per id, written whole; each write names the revision that was read."""
+
+    async def insert(self, fact: Fact) -> bool:
+        """Store a new fact; return False, and change nothing, if this user has a fact with its id."""
+        ...
+
+    async def replace(self, fact: Fact, *, revision: int) -> bool:
+        """Store `fact` in place of the stored one with its id if that has `revision`.
+
+        Else return False, and change nothing.
+        """
+        ...
+
+    async def fact(self, *, user_id: str, fact_id: str) -> Fact | None:
+        """Return one fact in whatever state, or None."""
+        ...
+
+    async def facts(self, *, user_id: str, fact_ids: Sequence[str]) -> list[Fact]:
+        """Return those of `fact_ids` (at most 500) that exist, in any order."""
+        ...
+
+    async def living(self, scope: Scope, *, at: datetime, limit: int, with_global: bool = False) -> list[Fact]:
+        """Return active facts whose validity has not run out at `at`, newest first.
+
+        A superseded fact counts while it holds. They are the user's own; with a thread in `scope` also that thread's;
+        with `with_global` also the global ones.
+        """
+        ...
+
+    async def proposed(self, scope: Scope, *, limit: int) -> list[Fact]:
+        """Return facts that wait for a person, newest first: the user's own, and with a thread also that thread's."""
+        ...
+
+    async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
+        """Return the facts that `shown` selects, oldest first, starting behind the fact with id `after`.
+
+        That fact itself need not be selected any more; if it does not exist any more, the page is empty.
+        """
+        ...
+
+    async def notes(
+        self, user_id: str, *, at: datetime, tag: str | None = None, limit: int, after: str | None = None
+    ) -> list[Fact]:
+        """Return the user's own facts without a key that hold at `at`, newest first, starting behind the fact `after`.
+
+        With `tag`, only facts that have it. Threads' working memory is left out. The fact `after` need not hold any
+        more; if it does not exist any more, the page is empty.
+        """
+        ...
+
+    async def successors(self, *, user_id: str, fact_id: str) -> list[Fact]:
+        """Return the facts that name `fact_id` in `replaces`, oldest first."""
+        ...
+
+    async def owed(self, *, user_id: str, limit: int) -> list[Fact]:
+        """Return facts of the user whose latest revision is not in the index yet, in any order."""
+        ...
+
+    async def owed_users(self, *, limit: int) -> list[str]:
+        """Return users (the global one too) for whom `owed` returns facts."""
+        ...
+
+    async def mark_indexed(self, fact: Fact) -> bool:
+        """Record that the index holds this revision; return False, and change nothing, if the stored one is another."""
+        ...
+
+    def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Fact]]:
+        """Yield the facts that must have a point: `is_open` and `indexed`.
+
+        They come in batches of at most 500, in any order. Without `user_id`, yield those of all users.
+        """
+        ...
+
+    async def count_indexed(self) -> int:
+        """Count the facts that `indexed` yields for all users."""
+        ...
+
+    def every(self, user_id: str) -> AsyncIterator[Sequence[Fact]]:
+        """Yield all of the user's facts in whatever state, in batches of at most 500, by id, ascending."""
+        ...
+
+    async def aged(self, *, before: datetime, limit: int) -> list[Fact]:
+        """Return facts of any user whose `confirmed_at` is before `before`, in whatever state.
+
+        Pinned and forgotten ones are left out.
+        """
+        ...
+
+    async def count_open(self, scope: Scope) -> int:
+        """Count the open facts (`Fact.is_open`) of the thread; without a thread, of the user in all scopes."""
+        ...
+
+    async def has_notes(self, scope: Scope) -> bool:
+        """Tell whether the user has an open fact without a key, in any scope."""
+        ...
+
+    async def weakest(self, scope: Scope, *, limit: int) -> list[Fact]:
+        """Return the open, unpinned facts of `scope` (as `count_open` reads it), the first to go first.
+
+        The order is by importance, ascending, then by `confirmed_at`, oldest first.
+        """
+        ...
+
+    async def remove(self, *, user_id: str, fact_ids: Sequence[str]) -> int:
+        """Delete these facts (at most 500) of the user; return how many were deleted."""
+        ...
+
+    async def delete(self, scope: Scope) -> int:
+        """Delete the thread's own facts (scope "thread"), or all of the user's; return how many were deleted."""
+        ...
