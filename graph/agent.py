@@ -10,12 +10,12 @@ from langgraph.runtime import Runtime
 from recollect.graph.client_chat import ClientChat
 from recollect.graph.context import Context, Listener, chat_of, listener_of, services_of
 from recollect.graph.custom_agent import call_custom
-from recollect.graph.prompts import by_passages, chat_messages, fitting_message, memory_block
+from recollect.graph.prompts import chat_messages, fitting_message
 from recollect.graph.resources import Services
 from recollect.graph.state import Json, State
 from recollect.graph.turn_result import SAID_SEPARATOR, earlier_replies, recalled_json
-from recollect.memory.background.long_texts import off_loop
-from recollect.memory.ports.chat_model import ABOUT_TOOLS, ChatReply, ChatRequest, KnownMemory, ToolCall
+from recollect.memory.ports.chat_model import ABOUT_TOOLS, ChatReply, ChatRequest, ToolCall
+from recollect.memory.recall.memory_block import Remembered, block_for
 from recollect.memory.values.errors import ModelUnavailable
 
 
@@ -61,37 +61,18 @@ def next_node(state: State) -> str:
 
 async def _built_in(state: State, services: Services, listener: Listener, chat: ClientChat) -> Json:
     memory = services.memory
-    most = memory.config.recall_tokens
-    hits = await off_loop(
-        lambda: by_passages(state["hits"], state["message"], recall_tokens=most),
-        [state["message"], *(hit["content"] for hit in state["hits"])],
-    )
-    block = memory_block(
-        facts=state["facts"],
-        notes=state["notes"],
-        summary=state["summary"],
-        hits=hits,
-        config=memory.config,
-        today=memory.clock().date(),
-    )
-    told = [hit["content"] for hit in state["hits"] if hit["role"] != "assistant" and hit["kind"] != "document"]
-    passages = [hit["content"] for hit in state["hits"] if hit["kind"] == "document"]
+    remembered = Remembered(state["facts"], state["notes"], state["summary"], state["hits"])
+    block = await block_for(state["message"], remembered, config=memory.config, today=memory.clock().date())
     request = ChatRequest(
         messages=chat_messages(
             instructions=services.instructions,
             message=fitting_message(chat.content or state["message"], memory.config.message_tokens),
             window=state["window"],
-            memory=block,
+            memory=block.text,
             exchange=state["exchange"],
         ),
         tools=state["tools"],
-        memory=KnownMemory(
-            facts=state["facts"],
-            notes=state["notes"],
-            recalled=told,
-            passages=passages,
-            is_kept=not state["stateless"],
-        ),
+        memory=remembered.known(is_kept=not state["stateless"]),
         parameters=_allowed(chat.parameters, with_tools=bool(state["tools"])),
         model=chat.model,
         api_key=chat.api_key,
