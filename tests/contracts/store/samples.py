@@ -88,7 +88,7 @@ def full_update() -> Update:
         writes=(
             PlannedWrite(at_ms=1, inserts="f1", ends="f0", key="k", value="v", statement="s", tags=("$a.b",)),
             PlannedWrite(
-                at_ms=2, confirms="f2", scope="thread", source="tool", evidence="e", importance=1, replaces="x"
+                at_ms=2, confirms="f2", scope="thread", source="tool", evidence="e", importance=1.0, replaces="x"
             ),
             PlannedWrite(at_ms=3, inserts="f3", status="proposed", proposes="update", valid_from_ms=-1, valid_to_ms=9),
         ),

@@ -1,4 +1,7 @@
 import json
+import re
+import traceback
+from datetime import UTC, datetime
 
 import pytest
 
@@ -50,6 +53,34 @@ def test_fields_of_earlier_versions_get_their_defaults():
     assert (earlier.earlier, earlier.anew) == (None, False)
     assert earlier.proposals[1] == Proposal("delete", shown=1)
     assert earlier.writes[2] == PlannedWrite(at_ms=3, inserts="f3")
+
+
+def test_a_text_of_before_reads_as_an_equal_update():
+    """An earlier writer left whole numbers whole, and put the fields of an update in any order."""
+    record = json.loads(update_to_json(full_update()))
+    record["writes"][1]["importance"] = 1
+    assert update_from_json(json.dumps(record, indent=1, sort_keys=True)) == full_update()
+
+
+def test_times_are_worded_as_in_every_version():
+    text = update_to_json(Update(steps={}, undo=Undo(datetime(2026, 1, 31, 9, 30, tzinfo=UTC))))
+    assert '"at":"2026-01-31T09:30:00+00:00"' in text
+    assert update_from_json(text.replace("+00:00", "Z")) == update_from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('{"steps": {"index": {"status": "violet"}}}', "steps.index.status"),
+        ('{"steps": {}, "learned": "violet"}', "learned"),
+        ('{"steps": {}, "changes": [{"decision": "violet"}]}', "changes.0.decision"),
+        ("violet", "the text"),
+    ],
+)
+def test_what_is_no_update_is_named_and_not_quoted(text: str, named: str):
+    with pytest.raises(ValueError, match=re.escape(named)) as caught:
+        update_from_json(text)
+    assert "violet" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_only_a_done_index_step_is_indexed():
