@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recollect.graph.studio import foreign_holders, is_running, note_folder
+from recollect.graph.studio import foreign_holders, is_running, mark_folder
 from recollect.memory.memory import Memory
 from recollect.memory.opening.opening import open_memory
 from recollect.memory.ports.observing import UNOBSERVED, Observer
@@ -62,7 +62,7 @@ async def open_services(
     foreign = foreign_holders(settings.data_dir, token)
     async with open_memory(settings.memory(), url=url, token=token, observer=observer, foreign=foreign) as memory:
         if is_running():
-            await asyncio.to_thread(note_folder, settings.data_dir)
+            await asyncio.to_thread(mark_folder, settings.data_dir)
         if memory.chat.name == "offline":
             logger.warning(
                 "no model is configured: the built-in offline model answers by plain rules; set OPENAI_API_KEY, or "

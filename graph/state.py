@@ -37,10 +37,11 @@ class State(TurnInput):
 
     `committed` is the id of the last turn that was saved, `accepted` the message as `load_window` stored it (None where
     it was stored before the run began), `started` a `perf_counter` reading. `window` holds messages, oldest first, and
-    begins at position `window_from`; `hits` are HITs, `trace` says how they came to be; `notes` are pinned free-text
-    facts; `thread` says how far the thread's summary and archive reach. `tools` are the tools offered in this round
-    (OpenAI's form), `tool_calls` those called (`{"id", "name", "args"}`), `tool_results` what they answered (`{"id",
-    "name", "content"}`), `exchange` the rounds so far as chat messages, `proposals` what `remember_fact` was told;
+    begins at position `window_from`; `hits` are HITs, `trace` says how they came to be; `notes` are the statements
+    of pinned notes; `thread` says how far the thread's summary and archive reach. `tools` are the tools offered in this
+    round (OpenAI's form), `tool_calls` those called (`{"id", "name", "args"}`), `tool_results` what they answered
+    (`{"id", "name", "content"}`), `exchange` the rounds so far as chat messages, `proposals` the arguments of
+    `remember_fact`;
     `found_others`: a search of the agent's own found what neither it nor the user said.
 
     Where a chat client asks, the window is its own history with what is stored in between: messages in OpenAI's form,

@@ -20,7 +20,7 @@ from recollect.memory.values.errors import StoreUnavailable
 from recollect.memory.values.scope import Scope
 
 FOLDER = ".langgraph_api"
-NOTE = "langgraph"
+MARKER = "langgraph"
 """The file in DATA_DIR that names the folder of LangGraph's server."""
 OUR_GRAPH = "recollect.graph.workflow:graph"
 """This project's graph, as a langgraph.json names it."""
@@ -39,19 +39,19 @@ def foreign_holders(data_dir: Path, token: str | None) -> Sequence[ForeignHolder
     return (StudioRuns(token),) if is_running() else (StudioFiles(data_dir),)
 
 
-def note_folder(data_dir: Path) -> None:
-    """Note where LangGraph's server, which runs in this process, keeps its files, and restrict the folder to its owner.
+def mark_folder(data_dir: Path) -> None:
+    """Write down where LangGraph's server, which runs in this process, keeps its files; make the folder private.
 
-    Without a DATA_DIR (servers hold everything, or memory does), nothing is noted.
+    Without a DATA_DIR (servers hold everything, or memory does), nothing is written down.
     """
     folder = Path.cwd() / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     folder.chmod(0o700)
-    note = data_dir / NOTE
+    marker = data_dir / MARKER
     if not data_dir.is_dir():
         return
-    note.write_text(str(folder), encoding="utf-8")
-    note.chmod(0o600)
+    marker.write_text(str(folder), encoding="utf-8")
+    marker.chmod(0o600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class StudioRuns:
 
 @dataclass(frozen=True, slots=True)
 class StudioFiles:
-    """The folder that LangGraph's server has left: beside a langgraph.json here, or where DATA_DIR's note says."""
+    """The folder that LangGraph's server has left: beside a langgraph.json here, or where DATA_DIR's marker says."""
 
     data_dir: Path
     name: str = "langgraph_files"
@@ -142,8 +142,10 @@ class StudioFiles:
 
     def _folders(self, scope: Scope) -> Sequence[Path]:
         """Return the folders to erase: ours with a whole user, and any that names the user, or the thread."""
-        noted = self._noted()
-        candidates = {folder: folder == noted or _is_ours(folder) for folder in (noted, Path.cwd() / FOLDER) if folder}
+        marked = self._marked()
+        candidates = {
+            folder: folder == marked or _is_ours(folder) for folder in (marked, Path.cwd() / FOLDER) if folder
+        }
         return [
             folder
             for folder, is_ours in candidates.items()
@@ -151,9 +153,9 @@ class StudioFiles:
             if (is_ours and scope.thread_id is None) or any(_holds(file, scope) for file in _files(folder))
         ]
 
-    def _noted(self) -> Path | None:
+    def _marked(self) -> Path | None:
         try:
-            folder = Path((self.data_dir / NOTE).read_text(encoding="utf-8"))
+            folder = Path((self.data_dir / MARKER).read_text(encoding="utf-8"))
         except (OSError, UnicodeError):
             return None
         return folder if folder.name == FOLDER else None

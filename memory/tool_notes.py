@@ -1,4 +1,4 @@
-"""Notes that a client's model writes for its user: free-text facts with source `tool`.
+"""Notes that a client's model writes for its user: facts without a key, with source `tool`.
 
 No person wrote them: later learning may change them, and REVIEW holds them back like learned facts.
 """

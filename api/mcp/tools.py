@@ -87,9 +87,9 @@ async def add_memory(memory: Memory, user_id: str, said: AddMemory) -> Json:
     if not content:
         raise _wrong([Problem("content", PROBLEMS["string_too_short"])])
     tags = tuple(dict.fromkeys(tag.strip() for tag in said.tags if tag.strip()))
-    noted = await note(memory, user_id, content, tags)
-    shown = {"fact": noted.fact.as_json()}
-    return {**shown, "known": True} if noted.known else shown
+    written = await note(memory, user_id, content, tags)
+    shown = {"fact": written.fact.as_json()}
+    return {**shown, "known": True} if written.known else shown
 
 
 async def list_facts(memory: Memory, user_id: str, said: ListFacts) -> Json:

@@ -13,7 +13,7 @@ from recollect.memory.values.scope import Scope
 
 router = APIRouter(tags=["agent"])
 
-STREAM_NOTE = (
+STREAMED = (
     "With `stream: true` the answer is `text/event-stream`: `turn` (`turn_id`), `memory` (what was recalled), `token` "
     '(`{"text"}`), `message` (the whole result), with `wait_for_memory` also `update`, then `done`; or `error`.'
 )
@@ -23,7 +23,7 @@ STREAM_NOTE = (
     "/api/agent",
     response_model=None,
     summary="Run one turn of the agent",
-    description="Recall, answer, store, and learn afterwards. " + STREAM_NOTE,
+    description="Recall, answer, store, and learn afterwards. " + STREAMED,
     responses={
         200: {
             "model": TurnAnswer,

@@ -61,10 +61,10 @@ async def list_memories(
 )
 async def post_memory(body: MemoryRequest, memory: OpenMemory, caller: WhoCalls) -> JSONResponse:
     """The memory as it is stored."""
-    noted = await memory.facts.write_note(caller.acts_for(body.user_id), body.edit())
-    if noted.known:
-        return JSONResponse({**as_memory(noted.fact), "known": True})
-    return JSONResponse(as_memory(noted.fact), status_code=201)
+    written = await memory.facts.write_note(caller.acts_for(body.user_id), body.edit())
+    if written.known:
+        return JSONResponse({**as_memory(written.fact), "known": True})
+    return JSONResponse(as_memory(written.fact), status_code=201)
 
 
 @router.post(

@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 
 from recollect.api.auth.caller import UserId
-from recollect.api.routes.agent import STREAM_NOTE
+from recollect.api.routes.agent import STREAMED
 from recollect.api.schemas.answers import EXAMPLE_TURN, TurnAnswer
 from recollect.api.schemas.requests import Id, MemoryOptions
 from recollect.api.sse import stream_turn
@@ -44,7 +44,7 @@ class RegenerateRequest(BaseModel):
         "The same message under the same `turn_id`, recalled, answered and learned from once more. The old answer "
         "stays until the new one is stored; then its episode and what it taught are replaced, except for facts that a "
         "person or a later turn has changed since. A turn that is not its thread's last one is 409 `not_last_turn`, an "
-        "unfinished one is run. " + STREAM_NOTE
+        "unfinished one is run. " + STREAMED
     ),
     responses={
         200: {

@@ -26,7 +26,7 @@ async def get_turn(turn_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResp
     turn = await memory.find_turn(user_id=user_id, turn_id=turn_id)
     if turn is None:
         raise NotFound("There is no such turn of this user.")
-    return JSONResponse(turn.explained_json(memory.updater.resting(user_id, turn_id)))
+    return JSONResponse(turn.explained_json(memory.updater.deferred_steps(user_id, turn_id)))
 
 
 @router.post(

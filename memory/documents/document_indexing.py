@@ -45,7 +45,7 @@ _Key = tuple[str, str]
 class DocumentIndexing:
     """Indexes documents that are `processing`, each in a task of its own, until they are `done` or `failed`.
 
-    `_poked` holds the documents that have to be looked at (again), and `_unremoved` the points by user whose removal
+    `_due` holds the documents that have to be looked at (again), and `_unremoved` the points by user whose removal
     is to be retried; both are lost with the process, and the next start's sweep finds unfinished documents itself.
     """
 
@@ -67,7 +67,7 @@ class DocumentIndexing:
         self._sweep = Sweep("documents-sweep", self._see_to_unfinished, seconds=sweep_seconds)
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._workers: dict[_Key, asyncio.Task[None]] = {}
-        self._poked = set[_Key]()
+        self._due = set[_Key]()
         self._unremoved: dict[str, set[str]] = {}
         self._has_seen_start = False
         self._opened_at = clock()
@@ -90,7 +90,7 @@ class DocumentIndexing:
         """Index the document in the background, with retries for as long as an outage lasts."""
         key = (document.user_id, document.id)
         # Mark it even where a worker runs: that one looks again before it ends, and sees content that came meanwhile.
-        self._poked.add(key)
+        self._due.add(key)
         if key not in self._workers and not self._closing:
             self._workers[key] = asyncio.create_task(self._work(key), name="document-indexing")
 
@@ -118,7 +118,7 @@ class DocumentIndexing:
 
     async def remove_points(self, user_id: str, ids: Sequence[str]) -> None:
         """Remove these points of lost passages; while the index is down, the sweep retries."""
-        # Note all of them first: what an outage leaves is then known to the sweep.
+        # Mark all of them first: what an outage leaves is then known to the sweep.
         waiting = self._unremoved.setdefault(user_id, set())
         waiting.update(ids)
         for start in range(0, len(ids), _BATCH):
@@ -132,8 +132,8 @@ class DocumentIndexing:
         """Index one document until nothing calls for it; give up after `MAX_ATTEMPTS` failures that are no outage."""
         tries = failures = 0
         try:
-            while key in self._poked:
-                self._poked.discard(key)  # before the work: a `begin` during it makes another round
+            while key in self._due:
+                self._due.discard(key)  # before the work: a `begin` during it makes another round
                 try:
                     async with self._slots:
                         await self._finish(key)
@@ -146,7 +146,7 @@ class DocumentIndexing:
                     if failures >= MAX_ATTEMPTS:
                         await self._give_up(key, error)
                         return
-                    self._poked.add(key)
+                    self._due.add(key)
                     await asyncio.sleep(backoff(tries, random.random()).total_seconds())
         finally:
             del self._workers[key]

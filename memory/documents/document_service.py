@@ -71,7 +71,7 @@ class DocumentService:
     reader: DocumentReader
     splitter: Splitter
     indexing: DocumentIndexing
-    shelf: Attachments
+    attachments: Attachments
     fences: Fences
     bulk: Bulk
     config: MemoryConfig
@@ -245,7 +245,7 @@ class DocumentService:
             begun = replace(begun, **said)
         if not await documents.put(begun, revision=old.revision):
             return None
-        self.shelf.notice()
+        self.attachments.notice()
         passages = passages_of(begun, content.pieces, version=version)
         for start in range(0, len(passages), _BATCH):
             if not await documents.passages.add(passages[start : start + _BATCH]):

@@ -31,12 +31,12 @@ class FencedPoints:
             # The epoch is read first: an erasure that another process begins after that shows below, whatever came
             # of the next reads.
             before = await self.fences.epoch()
-            standing = await self._standing(points)
-            if standing:
-                await self.points.upsert(standing)
+            allowed = await self._allowed(points)
+            if allowed:
+                await self.points.upsert(allowed)
             # Another process may have begun an erasure during the write, and deleted before the points arrived.
             if await self.fences.epoch() != before:
-                await self._take_back(standing)
+                await self._take_back(allowed)
 
     async def search(self, query: Query) -> list[Match]:
         """See PointStore."""
@@ -82,7 +82,7 @@ class FencedPoints:
         """See PointStore."""
         await self.points.ping()
 
-    async def _standing(self, points: Sequence[Point]) -> list[Point]:
+    async def _allowed(self, points: Sequence[Point]) -> list[Point]:
         """Return the points of users who were never erased, and those of others that the store calls for now."""
         erased = await self.fences.erased({point.entry.user_id for point in points})
         return [point for point in points if point.entry.user_id not in erased or await self._is_called_for(point)]
@@ -94,8 +94,8 @@ class FencedPoints:
 
     async def _take_back(self, points: Sequence[Point]) -> None:
         """Remove those of the `points` just written that the store no longer calls for: somebody was erased."""
-        standing = {point.entry.id for point in await self._standing(points)}
-        for entry in (point.entry for point in points if point.entry.id not in standing):
+        allowed = {point.entry.id for point in await self._allowed(points)}
+        for entry in (point.entry for point in points if point.entry.id not in allowed):
             await self.points.remove(user_id=entry.user_id, ids=[entry.id])
 
 

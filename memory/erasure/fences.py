@@ -160,7 +160,7 @@ class Fences:
     """Holds the fences of all users: one object in a process, for every writer on the same store.
 
     `follow` is called with each tombstone that `observe` finds, before the writer goes on; `listeners` are called with
-    each scope that this process blocks. `_own` counts blocks and unblocks by scope, `_raises` the blocks of all scopes,
+    each scope that this process blocks. `_own` counts blocks and unblocks by scope, `_blocks` the blocks of all scopes,
     and `_closed` maps each blocked scope to the ids of the erasures that block it.
     """
 
@@ -168,7 +168,7 @@ class Fences:
     listeners: list[Callable[[Scope], None]] = field(default_factory=list[Callable[[Scope], None]])
     follow: Follow | None = None
     _own: Counter[Scope] = field(init=False, default_factory=Counter[Scope])
-    _raises: int = field(init=False, default=0)
+    _blocks: int = field(init=False, default=0)
     _closed: dict[Scope, set[str]] = field(init=False, default_factory=lambda: defaultdict[Scope, set[str]](set))
     _writers: set[_Inside] = field(init=False, default_factory=set[_Inside])
     _left: asyncio.Event = field(init=False, default_factory=asyncio.Event)
@@ -237,7 +237,7 @@ class Fences:
 
     async def epoch(self) -> tuple[int, int]:
         """Return a pair that changes whenever an erasure of anybody begins, in this process or (second) in any."""
-        return self._raises, await self.erasures.epoch() if self.erasures.is_shared else 0
+        return self._blocks, await self.erasures.epoch() if self.erasures.is_shared else 0
 
     async def subject(self, scope: Scope) -> str:
         """Return the keyed hash of `scope`."""
@@ -264,7 +264,7 @@ class Fences:
         """Keep every writer in this process out of `scope` until `unblock`; those that observed it before fail too."""
         # Count first, then tell the listeners: what they do must find the fences of earlier writers outdated.
         self._own[scope] += 1
-        self._raises += 1
+        self._blocks += 1
         self._closed[scope].add(erasure_id)
         for listener in self.listeners:
             listener(scope)

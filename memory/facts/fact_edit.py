@@ -73,7 +73,7 @@ def home_of(user_id: str, edit: FactEdit, known: Fact | None = None) -> tuple[Fa
 
 
 def written(user_id: str, key: str | None, edit: FactEdit, *, now: datetime) -> Fact:
-    """Make a new fact that a person wrote, under a key or as free text without one. Its id is still empty.
+    """Make a new fact that a person wrote, under a key or as a note. Its id is still empty.
 
     Raises:
         InvalidRequest: names each field that is missing or wrong.

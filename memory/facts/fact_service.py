@@ -137,11 +137,11 @@ class FactService:
         raise FactConflict
 
     async def notes(self, user_id: str, *, tag: str | None = None, limit: int, after: str | None = None) -> list[Fact]:
-        """Return the user's own facts without a key that hold now, newest first, after the one with id `after`."""
+        """Return the user's own notes (without a key) that hold now, newest first, after the one with id `after`."""
         return await self.store.facts.notes(user_id, at=self.clock(), tag=tag, limit=limit, after=after)
 
     async def note(self, user_id: str, fact_id: str) -> Fact:
-        """Return one fact without a key, in any state but forgotten.
+        """Return one note, in any state but forgotten.
 
         Raises:
             NotFound: also if the fact has a key, or was forgotten.
@@ -152,7 +152,7 @@ class FactService:
         return fact
 
     async def forget_note(self, user_id: str, fact_id: str) -> None:
-        """Forget a fact without a key; see `forget`. After a failure the same call completes it.
+        """Forget a note; see `forget`. After a failure the same call completes it.
 
         Raises:
             NotFound: the user has no such fact, or it is forgotten already.
@@ -165,7 +165,7 @@ class FactService:
             raise _no_such_note()
 
     async def write_note(self, user_id: str, edit: FactEdit) -> Noted:
-        """Write a new fact without a key; `statement` is its text. No model changes it.
+        """Write a new note; `statement` is its text. No model changes it.
 
         If a fact with any key says the same already, word for word after folding, confirm that one instead and give
         it the edit's other fields.

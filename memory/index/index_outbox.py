@@ -53,7 +53,7 @@ class IndexOutbox:
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._workers: dict[str, asyncio.Task[None]] = {}
-        self._poked = set[str]()
+        self._due = set[str]()
         self._attempts = set[asyncio.Task[None]]()
         self._closing = False
 
@@ -72,7 +72,7 @@ class IndexOutbox:
 
     def notify(self, user_id: str) -> None:
         """Index this user's records in the background, and retry for as long as an outage lasts."""
-        self._poked.add(user_id)
+        self._due.add(user_id)
         if user_id not in self._workers and not self._closing:
             self._workers[user_id] = asyncio.create_task(self._work(user_id), name="points-user")
 
@@ -177,15 +177,15 @@ class IndexOutbox:
     async def _work(self, user_id: str) -> None:
         tries = 0
         try:
-            while user_id in self._poked:
-                self._poked.discard(user_id)
+            while user_id in self._due:
+                self._due.discard(user_id)
                 try:
                     async with self._slots:
                         await self.sync(user_id)
                 except Exception as error:  # the boundary of the task
                     _log_waiting(error)
                     tries += 1
-                    self._poked.add(user_id)
+                    self._due.add(user_id)
                     await asyncio.sleep(backoff(tries, random.random()).total_seconds())
         finally:
             del self._workers[user_id]

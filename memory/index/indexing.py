@@ -233,8 +233,8 @@ async def repair(store: Store, index: VectorIndex, embedder: Embedder) -> StartR
     """
     if await count_expected(store) == await index.count() and not await _is_outdated(store, index, embedder):
         return StartRepair(0, 0)
-    mended = await IndexRepair(store, index, embedder).run()
-    return StartRepair(mended.made, mended.removed)
+    repair = await IndexRepair(store, index, embedder).run()
+    return StartRepair(repair.made, repair.removed)
 
 
 async def _is_outdated(store: Store, index: VectorIndex, embedder: Embedder) -> bool:

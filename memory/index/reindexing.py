@@ -62,20 +62,20 @@ async def reindex(
         return await _foreseen(store, index, user_id)
     if user_id is not None:
         await _sync_owed(store, index, embedder, user_id)
-        mended = await IndexRepair(store, index, embedder, user_id, afresh=True).run(progress)
-        return Reindexed(len(mended.ids), mended.made, 0, mended.removed, user_id=user_id)
+        repair = await IndexRepair(store, index, embedder, user_id, afresh=True).run(progress)
+        return Reindexed(len(repair.ids), repair.made, 0, repair.removed, user_id=user_id)
     # Within this block every write of this process goes to both collections, in the same order. The outbox is emptied
     # first, and passes are repeated until one finds nothing, so that the new collection lacks nothing at the switch.
     async with index.rebuilding() as successor:
         await _sync_owed(store, index, embedder, None)
-        mended = await IndexRepair(store, successor.points, embedder).run(progress)
-        removed = len([entry async for entry in orphans(store, index, mended.ids)])
-        made = mended.made + await _settle(store, successor.points, embedder)
+        repair = await IndexRepair(store, successor.points, embedder).run(progress)
+        removed = len([entry async for entry in orphans(store, index, repair.ids)])
+        made = repair.made + await _settle(store, successor.points, embedder)
         await successor.promote()
     # Other processes may have written to the old collection alone before they saw the switch.
     made += await _settle(store, index, embedder)
-    logger.info("reindexed", extra={"action": "reindexed", "points": len(mended.ids), "embedded": made})
-    return Reindexed(len(mended.ids), made, mended.matched, removed)
+    logger.info("reindexed", extra={"action": "reindexed", "points": len(repair.ids), "embedded": made})
+    return Reindexed(len(repair.ids), made, repair.matched, removed)
 
 
 async def _foreseen(store: Store, index: VectorIndex, user_id: str | None) -> Reindexed:
@@ -90,9 +90,9 @@ async def _settle(store: Store, points: PointStore, embedder: Embedder) -> int:
     """Repeat passes until one finds nothing, at most `MOST_PASSES`; return how many points were made."""
     made = 0
     for _ in range(MOST_PASSES):
-        mended = await IndexRepair(store, points, embedder).run()
-        made += mended.made
-        if not mended.made and not mended.removed:
+        repair = await IndexRepair(store, points, embedder).run()
+        made += repair.made
+        if not repair.made and not repair.removed:
             break
     return made
 

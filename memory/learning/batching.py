@@ -23,7 +23,7 @@ class Batching:
     store: Store
     config: MemoryConfig
 
-    async def resting(self, turns: Sequence[tuple[Turn, Update]], *, now: datetime) -> Deferred:
+    async def deferred(self, turns: Sequence[tuple[Turn, Update]], *, now: datetime) -> Deferred:
         """Return until when each deferred turn waits, by turn id; None: until more turns of its thread wait."""
         if self.config.learn_every == 1:
             return {}
@@ -31,13 +31,13 @@ class Batching:
         for turn, update in turns:
             if _may_wait(update):
                 threads.setdefault(turn.message.thread_id, []).append(turn)
-        resting: dict[str, datetime | None] = {}
+        deferred: dict[str, datetime | None] = {}
         for waiting in threads.values():
             until = self._idle_end(waiting)
             if await self._is_ripe(waiting) or (until is not None and until <= now):
                 continue
-            resting |= {turn.message.turn_id: until for turn in waiting}
-        return resting
+            deferred |= {turn.message.turn_id: until for turn in waiting}
+        return deferred
 
     async def companions(self, turn: Turn, update: Update) -> list[Turn]:
         """Return the later turns of the same thread that the call about `turn` includes: at most LEARN_EVERY - 1."""

@@ -112,7 +112,7 @@ class FactsStep:
             for turn, update in turns
             if (turn.message.user_id, turn.message.turn_id) not in self._answers
         ]
-        return await self.batching.resting(unasked, now=self.clock())
+        return await self.batching.deferred(unasked, now=self.clock())
 
     async def take_back(self, turn: Turn) -> None:
         """Drop the answer for a `turn` that vanished while it was learned from, and the facts of its deleted thread."""

@@ -62,8 +62,8 @@ class Nomination:
         ids = {fact.id for fact in living}
         best: dict[str, float] = {}
         for vector in await self.embedder.embed_documents(texts):
-            for sought in scopes:
-                for match in await self._every(vector, sought):
+            for place in scopes:
+                for match in await self._every(vector, place):
                     fact_id = match.entry.memory_id
                     if fact_id in ids:
                         best[fact_id] = max(match.similarity, best.get(fact_id, -1.0))

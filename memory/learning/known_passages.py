@@ -23,7 +23,7 @@ MOST_PASSAGES = 50
 class KnownPassages:
     """Selects passages with at least `similarity` (a cosine) to a message or a sentence of it."""
 
-    shelf: Attachments
+    attachments: Attachments
     documents: Documents
     index: VectorIndex
     embedder: Embedder
@@ -35,19 +35,19 @@ class KnownPassages:
         Raises:
             ModelUnavailable, StoreUnavailable: similarity is unknown; learning is retried rather than done twice.
         """
-        reach = await self.shelf.searchable(scope, (), attached_only=True)
-        texts = [] if reach.is_nothing else texts_of(turns)
+        searchable = await self.attachments.searchable(scope, (), attached_only=True)
+        texts = [] if searchable.is_nothing else texts_of(turns)
         if not texts:
             return []
         best: dict[str, float] = {}
         entries: dict[str, Entry] = {}
         for vector in await self.embedder.embed_documents(texts):
-            for owner, ids in reach.documents.items():
+            for owner, ids in searchable.documents.items():
                 query = Query(Scope(owner), vector, MOST_PASSAGES, ("document",), documents=ids)
                 for match in await self.index.search(query):
                     if match.similarity >= self.similarity:
                         entries[match.entry.id] = match.entry
                         best[match.entry.id] = max(match.similarity, best.get(match.entry.id, -1.0))
         nearest = sorted(best, key=lambda found: (-best[found], found))[:MOST_PASSAGES]
-        standing = await verified_passages(self.documents, [entries[found] for found in nearest])
-        return [standing[found] for found in nearest if found in standing]
+        verified = await verified_passages(self.documents, [entries[found] for found in nearest])
+        return [verified[found] for found in nearest if found in verified]

@@ -34,19 +34,19 @@ class PlanDraft:
     planned: dict[str, Planned] = field(default_factory=dict[str, Planned])
     refused: list[RefusedProposal] = field(default_factory=list[RefusedProposal])
 
-    def is_over(self, told: ReadProposal) -> bool:
-        """Tell whether `told` held in the past only: history supersedes nothing."""
-        return told.validity.valid_to is not None and told.validity.valid_to <= self.request.now
+    def is_over(self, reading: ReadProposal) -> bool:
+        """Tell whether `reading` held in the past only: history supersedes nothing."""
+        return reading.validity.valid_to is not None and reading.validity.valid_to <= self.request.now
 
-    def follows(self, told: ReadProposal, key: str | None) -> bool:
-        """Tell whether `told` begins after a fact that this turn sets under `key` ("until May here, then there")."""
-        begins = told.validity.valid_from
+    def follows(self, reading: ReadProposal, key: str | None) -> bool:
+        """Tell whether `reading` begins after a fact that this turn sets under `key` ("until May here, then there")."""
+        begins = reading.validity.valid_from
         return (
             key is not None
             and begins is not None
             and any(
                 item.write.inserts is not None
-                and (item.write.key, item.write.scope) == (key, told.proposal.scope)
+                and (item.write.key, item.write.scope) == (key, reading.proposal.scope)
                 and item.write.valid_to_ms is not None
                 and item.write.valid_to_ms <= to_ms(begins)
                 for item in self.planned.values()
@@ -88,18 +88,18 @@ class PlanDraft:
     def _derived(self, part: str) -> str:
         return derived_id(self.request.user_id, self.request.turn_id, part)
 
-    def is_planned(self, told: ReadProposal, key: str | None, *, waits: bool) -> bool:
+    def is_planned(self, reading: ReadProposal, key: str | None, *, waits: bool) -> bool:
         """Tell whether an earlier decision of this turn already writes the same fact.
 
         Ignore a decision that waits for a person if this one need not wait.
         """
-        now_ms, is_over = to_ms(self.request.now), self.is_over(told)
+        now_ms, is_over = to_ms(self.request.now), self.is_over(reading)
         return any(
             item.write.inserts is not None
             and item.write.proposes != "delete"
             and (waits or item.write.status == "active")
             and is_over == (item.write.valid_to_ms is not None and item.write.valid_to_ms <= now_ms)
-            and _says(item.write, told, key)
+            and _says(item.write, reading, key)
             for item in self.planned.values()
         )
 
@@ -135,7 +135,7 @@ class PlanDraft:
 
     def change(
         self,
-        told: ReadProposal,
+        reading: ReadProposal,
         decision: Decision,
         target: Fact | None,
         *,
@@ -144,7 +144,7 @@ class PlanDraft:
         waits: bool = False,
     ) -> Change:
         """Build the change that the turn reports. The caller adds the key of a new fact."""
-        proposal = told.proposal
+        proposal = reading.proposal
         return Change(
             decision=decision,
             fact_id=fact_id or (target.id if target is not None else ""),
@@ -155,8 +155,8 @@ class PlanDraft:
             reason=reasons(
                 "" if decision == proposal.decision else f"proposed as {proposal.decision}",
                 WAITS if waits else "",
-                (told.doubt or "") if waits else "",
-                told.validity.note or "",
+                (reading.doubt or "") if waits else "",
+                reading.validity.remark or "",
             ),
             status="proposed" if waits else None,
         )
@@ -179,12 +179,12 @@ class PlanDraft:
         return to_ms(begin)
 
 
-def _says(write: PlannedWrite, told: ReadProposal, key: str | None) -> bool:
-    """Tell whether the write's new fact says the same as `told`: its value under its key, or its statement."""
-    same_value = fold(write.value) == fold(told.wording.value)
+def _says(write: PlannedWrite, reading: ReadProposal, key: str | None) -> bool:
+    """Tell whether the write's new fact says the same as `reading`: its value under its key, or its statement."""
+    same_value = fold(write.value) == fold(reading.wording.value)
     if key is not None and write.key == key:
         return same_value
-    statement = fold(told.wording.statement)
+    statement = fold(reading.wording.statement)
     return bool(statement) and fold(write.statement) == statement and (None in {key, write.key} or same_value)
 
 

@@ -26,23 +26,23 @@ class PlanPlace:
     before: Fact | None
 
 
-def place_of(request: PlanRequest, told: ReadProposal, target: Fact | None, key: str | None) -> PlanPlace | None:
+def place_of(request: PlanRequest, reading: ReadProposal, target: Fact | None, key: str | None) -> PlanPlace | None:
     """Return the fact's place in the history of its key; None if nothing there was said later.
 
     Raises:
         Refusal: a fact that was said later held at that time already.
     """
-    rivals = _rivals(request, told, target, key)
+    rivals = _rivals(request, reading, target, key)
     later = [fact for fact in rivals if request.is_later(fact)]
     if not later:
         return None
-    begin = told.validity.valid_from or request.said
+    begin = reading.validity.valid_from or request.said
     if (holding := preferred(fact for fact in later if fact.holds(begin))) is not None:
         raise Refusal(LATER, holding)
     following = min((fact.valid_from for fact in rivals if fact.valid_from > begin), default=None)
     if following is None:
         return None
-    until = min(following, told.validity.valid_to or following)
+    until = min(following, reading.validity.valid_to or following)
     return PlanPlace(begin, until, preferred(fact for fact in rivals if fact.holds(begin)))
 
 
@@ -61,13 +61,13 @@ def held_then(request: PlanRequest, target: Fact) -> Fact:
     return held
 
 
-def _rivals(request: PlanRequest, told: ReadProposal, target: Fact | None, key: str | None) -> list[Fact]:
+def _rivals(request: PlanRequest, reading: ReadProposal, target: Fact | None, key: str | None) -> list[Fact]:
     """Return the facts that held under `key` at one place since the message was said; without a key `target` alone."""
     if key is None:
         return [] if target is None else [target]
     if target is not None:
         return _under(request, key, target)
-    scope = told.proposal.scope
+    scope = reading.proposal.scope
     return [fact for fact in _known(request) if (fact.key, fact.scope) == (key, scope)]
 
 

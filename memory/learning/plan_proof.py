@@ -44,38 +44,38 @@ def with_carried_tags(request: PlanRequest, proposal: Proposal, wording: Wording
 
 
 def with_carried_dates(request: PlanRequest, proposal: Proposal) -> tuple[Proposal, str]:
-    """Return the proposal without dates of validity that the user did not name, and a note on what was left out."""
+    """Return the proposal without dates of validity that the user did not name, and a remark on what was left out."""
     if request.review.unproven == "allow":
         return proposal, ""
-    notes = list[str]()
+    remarks = list[str]()
     for field in ("valid_from", "valid_to"):
         date: str | None = getattr(proposal, field)
         if date and read_date(date.strip()[:100]) and not says_date(date, proposal.evidence, request.witness):
             proposal = replace(proposal, valid_from=None) if field == "valid_from" else replace(proposal, valid_to=None)
-            notes.append(f"its {field} was left out: the user named no such time")
-    return proposal, "; ".join(notes)
+            remarks.append(f"its {field} was left out: the user named no such time")
+    return proposal, "; ".join(remarks)
 
 
-def has_to_wait(request: PlanRequest, told: ReadProposal, tags: tuple[str, ...], target: Fact | None = None) -> bool:
+def has_to_wait(request: PlanRequest, reading: ReadProposal, tags: tuple[str, ...], target: Fact | None = None) -> bool:
     """Tell whether a change of facts with these `tags` waits for a person.
 
     Raises:
         Refusal: its quote does not carry it, and UNPROVEN refuses such changes.
     """
     review = request.review
-    if told.doubt is not None and review.unproven == "refuse":
-        raise Refusal(told.doubt, target)
-    if told.proposal.source == "tool" and review.holds_tool_back(untrusted=told.proposal.untrusted):
+    if reading.doubt is not None and review.unproven == "refuse":
+        raise Refusal(reading.doubt, target)
+    if reading.proposal.source == "tool" and review.holds_tool_back(untrusted=reading.proposal.untrusted):
         return True
-    return told.doubt is not None or review.holds_back(tags)
+    return reading.doubt is not None or review.holds_back(tags)
 
 
-def is_proved_since(request: PlanRequest, told: ReadProposal, waiting: Fact) -> bool:
-    """Tell whether `told` repeats the `waiting` fact in a way that no person has to decide on."""
+def is_proved_since(request: PlanRequest, reading: ReadProposal, waiting: Fact) -> bool:
+    """Tell whether `reading` repeats the `waiting` fact in a way that no person has to decide on."""
     review = request.review
     if review.holds_back(waiting.tags):
         return False
-    was_the_agents = review.tools != "off" and waiting.source == "tool" and told.proposal.source != "tool"
+    was_the_agents = review.tools != "off" and waiting.source == "tool" and reading.proposal.source != "tool"
     return review.unproven != "allow" or was_the_agents
 
 

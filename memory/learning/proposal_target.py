@@ -74,21 +74,21 @@ def _shown(request: PlanRequest, proposal: Proposal) -> Fact:
     return living
 
 
-def says_something_else(told: ReadProposal, target: Fact) -> bool:
+def says_something_else(reading: ReadProposal, target: Fact) -> bool:
     """Tell whether the proposal says more than `target`: another text, other numbers, or other dates."""
-    return is_redated(told, target) or _is_reworded(told, target)
+    return is_redated(reading, target) or _is_reworded(reading, target)
 
 
-def is_redated(told: ReadProposal, target: Fact) -> bool:
+def is_redated(reading: ReadProposal, target: Fact) -> bool:
     """Tell whether it names an end that `target` does not have, or an earlier start. A later start repeats the fact."""
-    validity = told.validity
+    validity = reading.validity
     return (validity.valid_to is not None and validity.valid_to != target.valid_to) or (
         validity.valid_from is not None and validity.valid_from < target.valid_from
     )
 
 
-def _is_reworded(told: ReadProposal, target: Fact) -> bool:
-    proposal, wording = told.proposal, told.wording
+def _is_reworded(reading: ReadProposal, target: Fact) -> bool:
+    proposal, wording = reading.proposal, reading.wording
     other_numbers = _other_numbers(wording, target)
     if target.key is not None:
         return fold(wording.value) != fold(target.value) if wording.value else other_numbers
@@ -102,20 +102,20 @@ def _other_numbers(wording: Wording, target: Fact) -> bool:
     return bool(wording.statement) and numbers_in(wording.statement) != numbers_in(target.statement)
 
 
-def completed(told: ReadProposal, target: Fact | None) -> ReadProposal:
+def completed(reading: ReadProposal, target: Fact | None) -> ReadProposal:
     """Return the proposal with the texts of `target` if it brings new dates only."""
-    wording = told.wording
-    if target is None or not is_redated(told, target):
-        return told
+    wording = reading.wording
+    if target is None or not is_redated(reading, target):
+        return reading
     if wording.value or (wording.statement and (target.key is None or _other_numbers(wording, target))):
-        return told
+        return reading
     texts = replace(wording, value=target.value, statement=wording.statement or target.statement)
-    return replace(told, wording=replace(texts, importance=target.importance, tags=wording.tags or target.tags))
+    return replace(reading, wording=replace(texts, importance=target.importance, tags=wording.tags or target.tags))
 
 
-def twin_of(request: PlanRequest, told: ReadProposal) -> Fact | None:
+def twin_of(request: PlanRequest, reading: ReadProposal) -> Fact | None:
     """Return a living fact with the same statement, word for word after folding, under any key; None without one."""
-    wording, proposal = told.wording, told.proposal
+    wording, proposal = reading.wording, reading.proposal
     if not wording.statement:
         return None
     said = fold(wording.statement)
@@ -126,9 +126,9 @@ def twin_of(request: PlanRequest, told: ReadProposal) -> Fact | None:
     )
 
 
-def global_twin_of(request: PlanRequest, told: ReadProposal, key: str | None) -> Fact | None:
+def global_twin_of(request: PlanRequest, reading: ReadProposal, key: str | None) -> Fact | None:
     """Return a global fact that says the same under `key`; None without one."""
-    return preferred(fact for fact in request.living if fact.scope == "global" and told.says(fact, key))
+    return preferred(fact for fact in request.living if fact.scope == "global" and reading.says(fact, key))
 
 
 def _reaching(facts: Iterable[Fact], proposal: Proposal) -> Iterable[Fact]:

@@ -87,100 +87,100 @@ def _decide(draft: PlanDraft, proposal: Proposal, count: int) -> None:
         raise Refusal(problem or wording.problem or "")
     wording = with_carried_tags(request, proposal, wording)
     validity = _validity(request, proposal)  # before dates are left out: those that contradict each other are refused
-    proposal, note = with_carried_dates(request, proposal)
-    if note:
+    proposal, remark = with_carried_dates(request, proposal)
+    if remark:
         validity = _validity(request, proposal)
-        validity = replace(validity, note=reasons(note, validity.note or ""))
+        validity = replace(validity, remark=reasons(remark, validity.remark or ""))
     target = target_of(request, proposal)
-    told = ReadProposal(proposal, wording, validity, doubt_of(request, proposal, wording, validity, target))
+    reading = ReadProposal(proposal, wording, validity, doubt_of(request, proposal, wording, validity, target))
     if proposal.decision == "delete":
-        _end(draft, told, target)
+        _end(draft, reading, target)
     elif proposal.decision == "keep":
-        _confirm(draft, told, target)
+        _confirm(draft, reading, target)
     else:
-        _learn(draft, told, target)
+        _learn(draft, reading, target)
 
 
-def _learn(draft: PlanDraft, told: ReadProposal, target: Fact | None) -> None:
+def _learn(draft: PlanDraft, reading: ReadProposal, target: Fact | None) -> None:
     """Plan an add or an update; what is known decides which of the two it is."""
-    told = completed(told, target)
-    key = told.proposal.key if told.proposal.key is not None or target is None else target.key
-    problem = told.wording.missing(key)
+    reading = completed(reading, target)
+    key = reading.proposal.key if reading.proposal.key is not None or target is None else target.key
+    problem = reading.wording.missing(key)
     if problem:
         raise Refusal(problem, target)
-    if draft.is_planned(told, key, waits=has_to_wait(draft.request, told, told.wording.tags, target)):
+    if draft.is_planned(reading, key, waits=has_to_wait(draft.request, reading, reading.wording.tags, target)):
         return
-    if draft.is_over(told) or draft.follows(told, key):
-        _write(draft, told, None, key, beside=True)
+    if draft.is_over(reading) or draft.follows(reading, key):
+        _write(draft, reading, None, key, beside=True)
         return
     if target is not None:
-        is_news = says_something_else(told, target)
+        is_news = says_something_else(reading, target)
     else:
-        target = twin_of(draft.request, told) or global_twin_of(draft.request, told, key)
-        is_news = target is None or (target.scope != "global" and is_redated(told, target))
+        target = twin_of(draft.request, reading) or global_twin_of(draft.request, reading, key)
+        is_news = target is None or (target.scope != "global" and is_redated(reading, target))
         if target is not None and is_news:
-            told, key = completed(told, target), target.key or key
+            reading, key = completed(reading, target), target.key or key
     if target is not None and not is_news:
-        _keep(draft, told.proposal, target)
+        _keep(draft, reading.proposal, target)
     else:
-        _write_in_order(draft, told, target, key)
+        _write_in_order(draft, reading, target, key)
 
 
-def _confirm(draft: PlanDraft, told: ReadProposal, target: Fact | None) -> None:
+def _confirm(draft: PlanDraft, reading: ReadProposal, target: Fact | None) -> None:
     """Plan a keep: confirm the fact, or update it if the proposal says something else."""
-    target = target or twin_of(draft.request, told)
+    target = target or twin_of(draft.request, reading)
     if target is None:
         raise Refusal("it names no known fact")
-    if target.scope == "global" or not says_something_else(told, target):
-        return _keep(draft, told.proposal, target)
-    told = completed(told, target)
-    problem = told.wording.missing(target.key)
+    if target.scope == "global" or not says_something_else(reading, target):
+        return _keep(draft, reading.proposal, target)
+    reading = completed(reading, target)
+    problem = reading.wording.missing(target.key)
     if problem:
         raise Refusal(problem, target)
-    if draft.is_over(told):
-        return _write(draft, told, None, target.key, beside=True)
-    return _write_in_order(draft, told, target, target.key)
+    if draft.is_over(reading):
+        return _write(draft, reading, None, target.key, beside=True)
+    return _write_in_order(draft, reading, target, target.key)
 
 
-def _end(draft: PlanDraft, told: ReadProposal, target: Fact | None) -> None:
+def _end(draft: PlanDraft, reading: ReadProposal, target: Fact | None) -> None:
     """Plan a delete. Refuse it if its quote does not name the fact that it ends."""
-    proposal = told.proposal
+    proposal = reading.proposal
     if draft.request.relearning is not None and not draft.request.relearning.anew:
         raise Refusal("learning again deletes nothing", target)
-    target = target or twin_of(draft.request, told)
+    target = target or twin_of(draft.request, reading)
     if target is None:
         raise Refusal("it names no known fact")
     target = held_then(draft.request, target)
     draft.check_may_change(target)
-    if told.wording.value and not names_fact(told.wording.value, target):
+    if reading.wording.value and not names_fact(reading.wording.value, target):
         raise Refusal("its value is not that of the fact it names", target)
     if not names_fact(proposal.evidence, target):
         raise Refusal("the quote names nothing of the fact", target)
     if names_another(proposal.evidence, target, draft.others(target)):
         raise Refusal("the quote names another fact", target)
     draft.check_untouched(target)
-    if has_to_wait(draft.request, told, (*target.tags, *told.wording.tags), target):
-        _propose_end(draft, told, target)
+    if has_to_wait(draft.request, reading, (*target.tags, *reading.wording.tags), target):
+        _propose_end(draft, reading, target)
         return
-    ended = told.validity.valid_to or told.validity.valid_from
+    ended = reading.validity.valid_to or reading.validity.valid_from
     until = draft.begin(target) if ended is None else to_ms(ended)
     draft.record(
         target.id,
-        draft.change(told, "delete", target, after=None),
+        draft.change(reading, "delete", target, after=None),
         PlannedWrite(at_ms=draft.at_ms(target), ends=target.id, valid_from_ms=until),
     )
 
 
-def _propose_end(draft: PlanDraft, told: ReadProposal, target: Fact) -> None:
+def _propose_end(draft: PlanDraft, reading: ReadProposal, target: Fact) -> None:
     """Plan a delete that waits for a person: a copy of the fact, valid until the end that was said."""
     waiting = next(
         (fact for fact in draft.request.proposed if fact.proposes == "delete" and fact.replaces == target.id), None
     )
     if waiting is not None:
-        return _keep(draft, told.proposal, waiting)
+        return _keep(draft, reading.proposal, waiting)
     fact_id = draft.new_id(f"delete:{target.id}", target.key, target.scope)
-    ended = told.validity.valid_to or told.validity.valid_from
-    change = draft.change(told, "delete", target, after=None, fact_id=fact_id, waits=True)
+    ended = reading.validity.valid_to or reading.validity.valid_from
+    change = draft.change(reading, "delete", target, after=None, fact_id=fact_id, waits=True)
     write = PlannedWrite(
         at_ms=draft.at_ms(target),
         inserts=fact_id,
@@ -189,7 +189,7 @@ def _propose_end(draft: PlanDraft, told: ReadProposal, target: Fact) -> None:
         statement=target.statement,
         evidence=change.evidence,
         scope=target.scope,
-        source=_source(told.proposal),
+        source=_source(reading.proposal),
         importance=target.importance,
         tags=target.tags,
         replaces=target.id,
@@ -226,32 +226,36 @@ def _keep(draft: PlanDraft, proposal: Proposal, target: Fact) -> None:
     draft.record(target.id, change, write)
 
 
-def _write_in_order(draft: PlanDraft, told: ReadProposal, target: Fact | None, key: str | None) -> None:
+def _write_in_order(draft: PlanDraft, reading: ReadProposal, target: Fact | None, key: str | None) -> None:
     """Plan a new fact in place of `target`, or in the history of its key if something there was said later."""
-    place = place_of(draft.request, told, target, key)
+    place = place_of(draft.request, reading, target, key)
     if place is None:
-        return _write(draft, told, target, key)
-    if target is not None and told.proposal.scope != target.scope:
-        told = replace(told, proposal=replace(told.proposal, scope=target.scope))
-    if place.before is not None and told.says(place.before, key):
-        return _keep(draft, told.proposal, place.before)
-    return _write(draft, _of_the_past(told, place), place.before, key, beside=True)
+        return _write(draft, reading, target, key)
+    if target is not None and reading.proposal.scope != target.scope:
+        reading = replace(reading, proposal=replace(reading.proposal, scope=target.scope))
+    if place.before is not None and reading.says(place.before, key):
+        return _keep(draft, reading.proposal, place.before)
+    return _write(draft, _of_the_past(reading, place), place.before, key, beside=True)
 
 
-def _of_the_past(told: ReadProposal, place: PlanPlace) -> ReadProposal:
-    note = reasons(HISTORY, told.validity.note or "")
-    return replace(told, validity=replace(told.validity, valid_from=place.begin, valid_to=place.until, note=note))
+def _of_the_past(reading: ReadProposal, place: PlanPlace) -> ReadProposal:
+    remark = reasons(HISTORY, reading.validity.remark or "")
+    return replace(
+        reading, validity=replace(reading.validity, valid_from=place.begin, valid_to=place.until, remark=remark)
+    )
 
 
-def _write(draft: PlanDraft, told: ReadProposal, target: Fact | None, key: str | None, *, beside: bool = False) -> None:
+def _write(
+    draft: PlanDraft, reading: ReadProposal, target: Fact | None, key: str | None, *, beside: bool = False
+) -> None:
     """Plan a new fact in place of `target`; with `beside`, next to facts under its key that hold at another time."""
-    wording, validity, request = told.wording, told.validity, draft.request
-    scope = target.scope if target is not None else told.proposal.scope
+    wording, validity, request = reading.wording, reading.validity, draft.request
+    scope = target.scope if target is not None else reading.proposal.scope
     tags = wording.tags or (target.tags if target is not None else ())
-    waits = has_to_wait(request, told, (*tags, *(target.tags if target is not None else ())), target)
-    waiting = next((fact for fact in request.proposed if _waits_as(fact, told, key)), None)
-    if waiting is not None and (waits or not is_proved_since(request, told, waiting)):
-        return _keep(draft, told.proposal, waiting)
+    waits = has_to_wait(request, reading, (*tags, *(target.tags if target is not None else ())), target)
+    waiting = next((fact for fact in request.proposed if _waits_as(fact, reading, key)), None)
+    if waiting is not None and (waits or not is_proved_since(request, reading, waiting)):
+        return _keep(draft, reading.proposal, waiting)
     if target is not None:
         draft.check_may_change(target)
         draft.check_untouched(target, instead_of=("keep", "delete"), waits=waits)
@@ -259,7 +263,7 @@ def _write(draft: PlanDraft, told: ReadProposal, target: Fact | None, key: str |
     fact_id = draft.new_id(f"beside:{part}:{fold(wording.value)}" if beside else part, key, scope)
     decision: Decision = "update" if target is not None else "add"
     after = wording.statement if key is None else wording.value
-    change = draft.change(told, decision, target, after=after, fact_id=fact_id, waits=waits)
+    change = draft.change(reading, decision, target, after=after, fact_id=fact_id, waits=waits)
     write = PlannedWrite(
         at_ms=draft.at_ms(target),
         inserts=fact_id,
@@ -269,7 +273,7 @@ def _write(draft: PlanDraft, told: ReadProposal, target: Fact | None, key: str |
         statement=wording.statement or f"{key}: {wording.value}",
         evidence=change.evidence,
         scope=scope,
-        source=_source(told.proposal),
+        source=_source(reading.proposal),
         importance=wording.importance,
         tags=tags,
         replaces=target.id if target is not None else None,
@@ -281,9 +285,9 @@ def _write(draft: PlanDraft, told: ReadProposal, target: Fact | None, key: str |
     return draft.record(target.id if target is not None else fact_id, replace(change, key=key), write)
 
 
-def _waits_as(fact: Fact, told: ReadProposal, key: str | None) -> bool:
+def _waits_as(fact: Fact, reading: ReadProposal, key: str | None) -> bool:
     """Tell whether a proposed `fact` says the same, so that nobody has to decide on it twice."""
-    return fact.proposes in {"add", "update"} and fact.scope == told.proposal.scope and told.says(fact, key)
+    return fact.proposes in {"add", "update"} and fact.scope == reading.proposal.scope and reading.says(fact, key)
 
 
 def _source(proposal: Proposal) -> str:

@@ -34,13 +34,13 @@ _Resolve = Callable[[Dated], Period | None]
 class Validity:
     """Holds the period in which a fact holds; None: not said. `problem` says why it is impossible.
 
-    `note` names dates that were left out because they could not be used.
+    `remark` names dates that were left out because they could not be used.
     """
 
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     problem: str | None = None
-    note: str | None = None
+    remark: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,9 @@ def read_validity(
     """
     said = _said(quote, said_at)
     spoken = (Times.of(quote[:_MOST_CHARACTERS]), message)
-    notes: list[str] = []
-    stated_from = _stated("valid_from", proposal_from, spoken, notes)
-    stated_to = _stated("valid_to", proposal_to, spoken, notes)
+    remarks: list[str] = []
+    stated_from = _stated("valid_from", proposal_from, spoken, remarks)
+    stated_to = _stated("valid_to", proposal_to, spoken, remarks)
     until = _agreed(stated_to, said.end, lambda dated: dated.coming(said_at))
     start = _agreed(stated_from, said.start, _starting(said, until, said_at))
     valid_to = until.end if until is not None else None
@@ -76,20 +76,20 @@ def read_validity(
         valid_from = until.begin  # A fact that had ended held at least in the period that its end names.
     if valid_to is not None and valid_from is not None and valid_to <= valid_from:
         return Validity(problem="it would end before it begins")
-    return Validity(valid_from, valid_to, note="; ".join(notes) or None)
+    return Validity(valid_from, valid_to, remark="; ".join(remarks) or None)
 
 
-def _stated(field: str, text: str | None, spoken: Sequence[Times], notes: list[str]) -> Dated | None:
-    """Return the model's own date if the user's texts bear it out; else None, with a note in `notes`."""
+def _stated(field: str, text: str | None, spoken: Sequence[Times], remarks: list[str]) -> Dated | None:
+    """Return the model's own date if the user's texts bear it out; else None, with a remark in `remarks`."""
     stripped = (text or "").strip(" .")
     if not stripped or stripped.casefold() in _NO_DATE:
         return None
     if not any(times.bear_out(stripped) for times in spoken):
-        notes.append(f"its {field} was left out: the message names no such time")
+        remarks.append(f"its {field} was left out: the message names no such time")
         return None
     read = read_date(stripped[:100])
     if read is None or read[1]:
-        notes.append(f"its {field} could not be read")
+        remarks.append(f"its {field} could not be read")
         return None
     return read[0]
 

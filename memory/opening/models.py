@@ -10,7 +10,7 @@ from recollect.memory.opening.observed import OTHER_MODEL, ObservedChat
 from recollect.memory.ports.chat_model import ChatModel
 from recollect.memory.ports.extractor import Extractor
 from recollect.memory.ports.observing import Observer
-from recollect.memory.ports.summarizer import Summarizer
+from recollect.memory.ports.summariser import Summariser
 from recollect.memory.providers.catalog import ExtractionChats, open_extraction_chats
 from recollect.memory.providers.endpoint import endpoint
 from recollect.memory.values.mem_config import MemoryConfig
@@ -25,7 +25,7 @@ class LearningModels:
 
     name: str
     extractor: Extractor
-    summarizer: Summarizer
+    summariser: Summariser
     schema: WantedKeys | None
     rules: str | None = None
 
@@ -43,16 +43,16 @@ async def open_models(stack: AsyncExitStack, config: MemoryConfig, observer: Obs
 
     offline = OfflineExtractor(schema=schema)
     if endpoint(config) is None:
-        from recollect.memory.threads.extractive_summary import ExtractiveSummarizer
+        from recollect.memory.threads.extractive_summary import ExtractiveSummariser
 
-        return LearningModels(name, offline, ExtractiveSummarizer(), schema, rules)
+        return LearningModels(name, offline, ExtractiveSummariser(), schema, rules)
     from recollect.memory.learning.extraction.model_extractor import ModelExtractor
-    from recollect.memory.threads.model_summarizer import ModelSummarizer
+    from recollect.memory.threads.model_summariser import ModelSummariser
 
     extractor = ModelExtractor(
         chats.models, open_named=chats.open_named, rules=rules, schema=schema, second_look=offline
     )
-    return LearningModels(name, extractor, ModelSummarizer(chats.models), schema, rules)
+    return LearningModels(name, extractor, ModelSummariser(chats.models), schema, rules)
 
 
 def _watched(chats: ExtractionChats, observer: Observer) -> ExtractionChats:

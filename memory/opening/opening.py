@@ -82,13 +82,13 @@ async def open_memory(
         store, index, embedder = stores.store, stores.index, stores.embedder
         points = IndexOutbox(store, index, embedder, sweep_seconds=config.sweep_seconds)
         bounds = Retention(store, index, config, clock)
-        shelf = Attachments(store.documents, clock)
-        facts_step = _facts_step(stores, models, points, bounds, shelf)
+        attachments = Attachments(store.documents, clock)
+        facts_step = _facts_step(stores, models, points, bounds, attachments)
         stores.fences.listeners.append(facts_step.forget)
         steps: dict[StepName, StepWork] = {
             "facts": facts_step,
             "index": IndexStep(index, embedder, store.timeline),
-            "summary": SummaryStep(store, models.summarizer, config, clock, points),
+            "summary": SummaryStep(store, models.summariser, config, clock, points),
         }
         updater = Updater(
             store,
@@ -109,7 +109,7 @@ async def open_memory(
         await asyncio.wait({repairing}, timeout=REPAIR_HEAD_START_SECONDS)
         if repairing.done():
             repairing.result()
-        threads = ThreadService(store, index, points, updater, erasing, models.summarizer, config, clock)
+        threads = ThreadService(store, index, points, updater, erasing, models.summariser, config, clock)
         indexing = DocumentIndexing(store, index, embedder, stores.fences, clock, sweep_seconds=config.sweep_seconds)
         following = [_following(stores)] if store.erasures.is_shared else []
         vacuum = IndexVacuum(index, seconds=config.index_vacuum_seconds)
@@ -123,12 +123,12 @@ async def open_memory(
             embedder=embedder,
             chat=chat,
             extraction_model=models.name,
-            recall=Recall(store, Search(store, index, embedder, config, reranker), config, clock, shelf),
+            recall=Recall(store, Search(store, index, embedder, config, reranker), config, clock, attachments),
             updater=updater,
             facts=FactService(store, points, updater, clock, config.memory_wait_seconds, bounds, stores.fences),
             turns=TurnService(store, points, updater, facts_step, clock, config.memory_wait_seconds),
             threads=threads,
-            documents=_document_book(stores, indexing, shelf),
+            documents=_document_service(stores, indexing, attachments),
             texts=TextLearning(
                 store,
                 facts_step,
@@ -172,7 +172,7 @@ def _erasing(stores: Stores, keys: KeyRing, foreign: Sequence[ForeignHolder]) ->
 
 
 def _facts_step(
-    stores: Stores, models: LearningModels, points: IndexOutbox, bounds: Retention, shelf: Attachments
+    stores: Stores, models: LearningModels, points: IndexOutbox, bounds: Retention, attachments: Attachments
 ) -> FactsStep:
     config = stores.config
     return FactsStep(
@@ -180,7 +180,7 @@ def _facts_step(
         extractor=models.extractor,
         nomination=Nomination(stores.index, stores.embedder, config.duplicate_similarity),
         passages=KnownPassages(
-            shelf, stores.store.documents, stores.index, stores.embedder, config.duplicate_similarity
+            attachments, stores.store.documents, stores.index, stores.embedder, config.duplicate_similarity
         ),
         points=points,
         batching=Batching(stores.store, config),
@@ -193,7 +193,7 @@ def _facts_step(
     )
 
 
-def _document_book(stores: Stores, indexing: DocumentIndexing, shelf: Attachments) -> DocumentService:
+def _document_service(stores: Stores, indexing: DocumentIndexing, attachments: Attachments) -> DocumentService:
     from recollect.memory.providers.reading.limits import ReadingLimits
     from recollect.memory.providers.reading.reader import FileReader
     from recollect.memory.providers.splitter import LangChainSplitter
@@ -207,7 +207,7 @@ def _document_book(stores: Stores, indexing: DocumentIndexing, shelf: Attachment
         reader=FileReader(limits, stores.bulk),
         splitter=LangChainSplitter(),
         indexing=indexing,
-        shelf=shelf,
+        attachments=attachments,
         fences=stores.fences,
         bulk=stores.bulk,
         config=config,

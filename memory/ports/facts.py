@@ -71,7 +71,7 @@ class Facts(Protocol):
     async def notes(
         self, user_id: str, *, at: datetime, tag: str | None = None, limit: int, after: str | None = None
     ) -> list[Fact]:
-        """Return the user's own facts without a key that hold at `at`, newest first, starting behind the fact `after`.
+        """Return the user's own notes that hold at `at`, newest first, starting behind the fact `after`.
 
         With `tag`, only facts that have it. Threads' working memory is left out. The fact `after` need not hold any
         more; if it does not exist any more, the page is empty.
@@ -121,7 +121,7 @@ class Facts(Protocol):
         ...
 
     async def has_notes(self, scope: Scope) -> bool:
-        """Tell whether the user has an open fact without a key, in any scope."""
+        """Tell whether the user has an open note, in any scope."""
         ...
 
     async def weakest(self, scope: Scope, *, limit: int) -> list[Fact]:

@@ -86,19 +86,19 @@ class Attachments:
         ready = [one.document for one in attached if one.document.version]
         if not domains and not attached_only:
             return SearchableDocuments(dict.fromkeys(owners), ready)
-        reached: dict[str, Sequence[str] | None] = {}
+        chosen: dict[str, Sequence[str] | None] = {}
         for owner in owners:
             ids = [one.id for one in ready if one.user_id == owner]
             if domains:
                 ids += await self._documents.in_domains(owner, domains, limit=MOST_OF_DOMAINS)
-            reached[owner] = list(dict.fromkeys(ids))
-        return SearchableDocuments(reached, ready)
+            chosen[owner] = list(dict.fromkeys(ids))
+        return SearchableDocuments(chosen, ready)
 
-    async def whole(self, reach: SearchableDocuments) -> list[Hit]:
+    async def whole(self, documents: SearchableDocuments) -> list[Hit]:
         """Return the attached documents that fit into `MOST_WHOLE_TOKENS` together, whole and unranked."""
         left = MOST_WHOLE_TOKENS * CHARACTERS_PER_TOKEN
         hits = list[Hit]()
-        for document in reach.attached:
+        for document in documents.attached:
             if document.characters <= left:
                 left -= document.characters
                 text = await self._text(document)

@@ -19,14 +19,14 @@ class _Out(NamedTuple):
 class CandidateFilter:
     """Holds the candidates that are `left`, best first, and traces the dropped ones.
 
-    `fallen` are the traces of candidates that were dropped before the ranking.
+    `dropped` are the traces of candidates that were dropped before the ranking.
     """
 
-    def __init__(self, scored: Sequence[Scored], fallen: Sequence[CandidateTrace] = ()) -> None:
+    def __init__(self, scored: Sequence[Scored], dropped: Sequence[CandidateTrace] = ()) -> None:
         self.left = list(scored)
         self._out: list[_Out] = []
         self._beside: dict[str, tuple[Stage, str | None]] = {}
-        self._fallen = fallen
+        self._dropped = dropped
 
     def keep(self, fits: Callable[[Scored], bool], stage: Stage, reason: str) -> None:
         """Drop every candidate for which `fits` is false."""
@@ -69,14 +69,14 @@ class CandidateFilter:
         beside = [
             CandidateTrace(key, ranked.get(key, {}), stage, reason) for key, (stage, reason) in self._beside.items()
         ]
-        yield from sorted(beside, key=lambda traced: traced.reason is not None)
+        yield from sorted(beside, key=lambda trace: trace.reason is not None)
         for out in reversed(self._out):
             yield from (
                 CandidateTrace(_memory_id(one), one.scores, out.stage, out.reason)
                 for one in out.scored
                 if _id(one) not in self._beside
             )
-        yield from self._fallen
+        yield from self._dropped
 
     def _leave(self, kept: list[Scored], out: Sequence[Scored], stage: Stage, reason: str) -> None:
         self.left = kept

@@ -76,4 +76,4 @@ class Recalled:
 
     def trace_json(self, *, limit: int | None = None) -> list[dict[str, Any]]:
         """Return the trace of at most `limit` candidates."""
-        return [traced.as_json() for traced in islice(self.trace(), limit)]
+        return [trace.as_json() for trace in islice(self.trace(), limit)]

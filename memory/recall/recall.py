@@ -27,9 +27,9 @@ WORKING_MEMORY_IMPORTANCE = 0.7
 
 @dataclass(frozen=True, slots=True)
 class KnownFacts:
-    """The facts that every prompt gets: the keyed ones as a dict, pinned free-text ones as statements.
+    """The facts that every prompt gets: the keyed ones as a dict, pinned notes as statements.
 
-    The weightiest come first. Other free-text facts are recalled by meaning.
+    The weightiest come first. Other notes are recalled by meaning.
     """
 
     facts: Mapping[str, str]
@@ -41,10 +41,10 @@ class Recall:
     """The read path in three separate calls, window, facts and search, so that one may fail without the others."""
 
     store: Store
-    finding: Search
+    vector_search: Search
     config: MemoryConfig
     clock: Clock
-    shelf: Attachments
+    attachments: Attachments
 
     async def window(self, scope: Scope, options: RecallOptions, *, before: int | None = None) -> list[Exchange]:
         """Return the thread's last turns that fit into the window, oldest first. `before`: see `read_window`."""
@@ -91,7 +91,7 @@ class Recall:
         """Search for a turn of the thread by `text`; leave out what its window and its facts show already.
 
         The hits, best first, are past messages of the thread (or with `options.scope` all of the user's), the user's
-        free-text facts, summaries of other archived threads, and passages of documents. Where none of these exist,
+        notes, summaries of other archived threads, and passages of documents. Where none of these exist,
         nothing is embedded or searched. Small documents that the thread has attached come first, whole, and do not
         count for `top_k`. `before` is the position of the turn that is being answered; `without` the id of a turn that
         is left out, because it is being regenerated; `known` the ids of further turns that are shown already.
@@ -100,30 +100,32 @@ class Recall:
             InvalidRequest: the options' time zone does not exist.
             IndexUnavailable, StoreUnavailable, ModelUnavailable: the search is not possible now.
         """
-        reach = await self.shelf.searchable(scope, options.domains) if "document" in options.kinds else NOTHING
-        whole = await self.shelf.whole(reach) if reach.attached else []
+        documents = (
+            await self.attachments.searchable(scope, options.domains) if "document" in options.kinds else NOTHING
+        )
+        whole = await self.attachments.whole(documents) if documents.attached else []
         if options.top_k == 0:
             return Recalled(whole)
         given = frozenset(hit.entry.id for hit in whole)
         shown = await self.window(scope, options, before=before)
-        sought = scope if options.scope == "thread" else Scope(scope.user_id)
+        searched = scope if options.scope == "thread" else Scope(scope.user_id)
         turns = [exchange.user.turn_id for exchange in shown]
         if without is not None:
             turns.append(without)
         turns += [turn_id for turn_id in known if turn_id not in turns]
-        if reach.without(given).is_nothing and not await self._has_more(sought, len(turns)):
+        if documents.without(given).is_nothing and not await self._has_more(searched, len(turns)):
             return Recalled(whole)
         request = Request(
-            sought,
+            searched,
             text,
             options,
             shown=turns,
             for_turn=True,
             thread_id=scope.thread_id,
-            reach=reach.without(given),
+            searchable=documents.without(given),
             given=given,
         )
-        found = await self.finding.find(request, now=self.clock())
+        found = await self.vector_search.find(request, now=self.clock())
         return replace(found, hits=[*whole, *found.hits]) if whole else found
 
     async def find(self, scope: Scope, text: str, options: RecallOptions, *, now: datetime | None = None) -> Recalled:
@@ -136,17 +138,19 @@ class Recall:
             InvalidRequest: the options' time zone does not exist.
             IndexUnavailable, StoreUnavailable, ModelUnavailable: the search is not possible now.
         """
-        reach = NOTHING
+        documents = NOTHING
         if "document" in options.kinds and options.top_k:
             is_thread = scope.thread_id is not None
-            reach = await self.shelf.searchable(scope, options.domains, attached_only=is_thread)
-        return await self.finding.find(Request(scope, text, options, reach=reach), now=now or self.clock())
+            documents = await self.attachments.searchable(scope, options.domains, attached_only=is_thread)
+        return await self.vector_search.find(
+            Request(scope, text, options, searchable=documents), now=now or self.clock()
+        )
 
-    async def _has_more(self, sought: Scope, shown: int) -> bool:
-        """Tell whether `sought` has more than the `shown` turns of the window: another turn, or a free-text fact."""
-        if await self.store.conversations.count_turns(sought, at_most=shown + 1) > shown:
+    async def _has_more(self, searched: Scope, shown: int) -> bool:
+        """Tell whether `searched` has more than the `shown` turns of the window: another turn, or a note."""
+        if await self.store.conversations.count_turns(searched, at_most=shown + 1) > shown:
             return True
-        return await self.store.facts.has_notes(Scope(sought.user_id))
+        return await self.store.facts.has_notes(Scope(searched.user_id))
 
 
 def _say(text: str, action: str, scope: Scope, **counts: int) -> None:

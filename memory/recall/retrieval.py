@@ -129,7 +129,7 @@ class CandidateQuery:
         )
 
 
-async def retrieve(index: VectorIndex, sought: CandidateQuery) -> list[Candidate]:
+async def retrieve(index: VectorIndex, query: CandidateQuery) -> list[Candidate]:
     """Return the candidates that any channel names, with their exact scores in all channels, in no order.
 
     The first round lets channels name candidates; the second scores the most promising of them in every channel.
@@ -137,16 +137,16 @@ async def retrieve(index: VectorIndex, sought: CandidateQuery) -> list[Candidate
     Raises:
         IndexUnavailable: the index cannot be reached.
     """
-    if sought.kinds == ("document",):  # no passage leads to a message, and no fact to a passage
-        lists, facts = await index.rank(sought.listing()), list[Match]()
+    if query.kinds == ("document",):  # no passage leads to a message, and no fact to a passage
+        lists, facts = await index.rank(query.listing()), list[Match]()
     else:
-        lists, facts = await asyncio.gather(index.rank(sought.listing()), index.search(sought.facts()))
-    leads = _source_facts(facts) if "episode" in sought.kinds else {}
-    own = [match.entry.id for match in facts if sought.holds(match.entry)]
-    ids = list(dict.fromkeys([*_promising([*lists, leads]), *own]))
+        lists, facts = await asyncio.gather(index.rank(query.listing()), index.search(query.facts()))
+    source_facts = _source_facts(facts) if "episode" in query.kinds else {}
+    own = [match.entry.id for match in facts if query.holds(match.entry)]
+    ids = list(dict.fromkeys([*_promising([*lists, source_facts]), *own]))
     if not ids:
         return []
-    by_channel = await _scores(index, sought, ids, own, lists)
+    by_channel = await _scores(index, query, ids, own, lists)
     dense, context, bm25 = by_channel["dense"], by_channel.get("context", {}), by_channel["bm25"]
     # A fact may lead to a message without a point, or outside the scope or period: `dense` lacks it, and it is dropped.
     return [
@@ -155,17 +155,17 @@ async def retrieve(index: VectorIndex, sought: CandidateQuery) -> list[Candidate
             dense=dense[entry.id],
             context=context.get(entry.id),
             bm25=bm25.get(entry.id),
-            fact=leads.get(entry.id),
+            fact=source_facts.get(entry.id),
             vector=vector,
         )
-        for entry, vector in await _read(index, sought, [found for found in ids if found in dense])
-        if sought.holds(entry)
+        for entry, vector in await _read(index, query, [found for found in ids if found in dense])
+        if query.holds(entry)
     ]
 
 
 async def _scores(
     index: VectorIndex,
-    sought: CandidateQuery,
+    query: CandidateQuery,
     ids: Sequence[str],
     own: Sequence[str],
     lists: Sequence[Mapping[str, float]],
@@ -178,18 +178,18 @@ async def _scores(
     known: dict[Channel, Mapping[str, float]] = {}
     if is_whole:
         known = dict(zip(LISTING, lists, strict=False))
-    channels: tuple[Channel, ...] = ("dense", *sought.channels)
+    channels: tuple[Channel, ...] = ("dense", *query.channels)
     lacking: dict[Channel, Sequence[str]] = {channel: own if channel in known else ids for channel in channels}
     asked: list[Channel] = [channel for channel in channels if lacking[channel]]
-    scores = await index.rank([sought.scoring(channel, lacking[channel]) for channel in asked]) if asked else []
+    scores = await index.rank([query.scoring(channel, lacking[channel]) for channel in asked]) if asked else []
     found = dict(zip(asked, scores, strict=True))
     return {channel: {**known.get(channel, {}), **found.get(channel, {})} for channel in channels}
 
 
-async def _read(index: VectorIndex, sought: CandidateQuery, ids: Sequence[str]) -> list[tuple[Entry, Vector | None]]:
-    if not sought.with_vectors:
+async def _read(index: VectorIndex, query: CandidateQuery, ids: Sequence[str]) -> list[tuple[Entry, Vector | None]]:
+    if not query.with_vectors:
         return [(entry, None) for entry in await index.entries(ids)]
-    return [(match.entry, match.dense) for match in await index.search(sought.scoring("dense", ids))]
+    return [(match.entry, match.dense) for match in await index.search(query.scoring("dense", ids))]
 
 
 def _promising(lists: Sequence[Mapping[str, float]]) -> list[str]:
@@ -205,10 +205,10 @@ def _promising(lists: Sequence[Mapping[str, float]]) -> list[str]:
 
 def _source_facts(facts: Sequence[Match]) -> dict[str, float]:
     """Map the id of each user's message to the similarity of the nearest fact that was learned from it."""
-    leads: dict[str, float] = {}
+    source_facts: dict[str, float] = {}
     for match in facts:
         entry = match.entry
         if entry.turn_id is not None:
             source = derived_id(entry.user_id, entry.turn_id, "user")
-            leads[source] = max(match.similarity, leads.get(source, -1.0))
-    return leads
+            source_facts[source] = max(match.similarity, source_facts.get(source, -1.0))
+    return source_facts

@@ -53,8 +53,8 @@ class Request:
     """A search for `text` in `scope`. `shown` are the ids of turns that the caller shows already.
 
     `for_turn`: a turn asks, of the thread `thread_id` where it has one. It gets the thread's summary and the keyed and
-    pinned facts in any case, so they are no hits; the user's own facts count as well as the thread's. `reach` are the
-    documents to search, `given` the ids of those that the caller shows already.
+    pinned facts in any case, so they are no hits; the user's own facts count as well as the thread's. `searchable` are
+    the documents to search, `given` the ids of those that the caller shows already.
     """
 
     scope: Scope
@@ -63,7 +63,7 @@ class Request:
     shown: Sequence[str] = ()
     for_turn: bool = False
     thread_id: str | None = None
-    reach: SearchableDocuments = NOTHING
+    searchable: SearchableDocuments = NOTHING
     given: frozenset[str] = frozenset()
 
     @property
@@ -100,44 +100,44 @@ class Search:
         names = await self.store.timeline.names(request.scope.user_id, limit=MOST_NAMES)
         period = named.period if named is not None else None
         query = await off_loop(lambda: prepare(request.text, names=names, period=period), [request.text])
-        candidates = await self._gathered(request, await self._sought(request, query, now))
+        candidates = await self._retrieved(request, await self._candidate_query(request, query, now))
         candidates = [one for one in candidates if not _is_in_view(one, request)]
         # Verified before the ranking: a dropped candidate must not set the scale on which the others are scored.
-        stood = await verify(
+        verification = await verify(
             self.store,
             request.scope.user_id,
             candidates,
             now=now,
             given_apart=request.for_turn,
         )
-        scored = rank(stood.candidates, query, knows_meaning=self.embedder.knows_meaning)
-        sieve = CandidateFilter(scored, stood.dropped)
+        scored = rank(verification.candidates, query, knows_meaning=self.embedder.knows_meaning)
+        filtered = CandidateFilter(scored, verification.dropped)
         if not self._is_small(request, scored):
-            self._keep_relevant(sieve, options)
-        await self._order(request, sieve, now)
-        hits = await self._packed(request, query, sieve, [_hit(one, now) for one in sieve.left])
+            self._keep_relevant(filtered, options)
+        await self._order(request, filtered, now)
+        hits = await self._packed(request, query, filtered, [_hit(one, now) for one in filtered.left])
         if not hits and options.fallback_recent:
-            hits = await self._recent(request, sieve, now)
+            hits = await self._recent(request, filtered, now)
         logger.debug(
             "searched",
             extra={"action": "searched", "user_id": request.scope.user_id, "thread_id": request.scope.thread_id}
             | {"candidates": len(candidates), "hits": len(hits)},
         )
-        return Recalled(hits, sieve.trace)
+        return Recalled(hits, filtered.trace)
 
-    async def _gathered(self, request: Request, sought: CandidateQuery) -> list[Candidate]:
+    async def _retrieved(self, request: Request, query: CandidateQuery) -> list[Candidate]:
         """Retrieve candidates from the user's own memory and from the documents that the request reaches."""
-        kinds = tuple(kind for kind in sought.kinds if kind != "document")
-        places = [replace(sought, kinds=kinds)] if kinds else []
-        if "document" in sought.kinds:
-            reached = request.reach.documents.items()
-            places += [sought.passages(owner, ids) for owner, ids in reached if ids is None or ids]
+        kinds = tuple(kind for kind in query.kinds if kind != "document")
+        places = [replace(query, kinds=kinds)] if kinds else []
+        if "document" in query.kinds:
+            owners = request.searchable.documents.items()
+            places += [query.passages(owner, ids) for owner, ids in owners if ids is None or ids]
         if len(places) == 1:
             return await retrieve(self.index, places[0])
         found = await asyncio.gather(*(retrieve(self.index, place) for place in places))
         return [one for candidates in found for one in candidates]
 
-    async def _sought(self, request: Request, query: PreparedQuery, now: datetime) -> CandidateQuery:
+    async def _candidate_query(self, request: Request, query: PreparedQuery, now: datetime) -> CandidateQuery:
         options, fact_points = request.options, None
         if options.tags:
             fact_points = await self._tagged(request, options.tags, now)
@@ -164,46 +164,46 @@ class Search:
             found |= dict.fromkeys(fact_point_id(fact.user_id, fact.id) for fact in facts)
         return list(found)
 
-    def _keep_relevant(self, sieve: CandidateFilter, options: RecallOptions) -> None:
+    def _keep_relevant(self, filtered: CandidateFilter, options: RecallOptions) -> None:
         """Drop what is below the threshold of the options or the settings; without one, what is plainly irrelevant."""
         asked = self.config.score_threshold if options.score_threshold is None else options.score_threshold
         if asked is not None:
-            sieve.keep(lambda one: one.similarity >= asked, "threshold", f"its similarity is below {asked}")
+            filtered.keep(lambda one: one.similarity >= asked, "threshold", f"its similarity is below {asked}")
             return
         reason = f"its similarity is below {RELEVANT}, and it shares no word with the query"
-        sieve.keep(lambda one: is_relevant(one.candidate), "threshold", reason)
+        filtered.keep(lambda one: is_relevant(one.candidate), "threshold", reason)
 
     def _is_small(self, request: Request, scored: Sequence[Scored]) -> bool:
         """Tell whether the memory is small enough to be returned whole. Each shown turn counts as two messages."""
         return request.options.score_threshold is None and len(scored) + 2 * len(request.shown) <= SMALL
 
-    async def _order(self, request: Request, sieve: CandidateFilter, now: datetime) -> None:
+    async def _order(self, request: Request, filtered: CandidateFilter, now: datetime) -> None:
         """Rerank, blend with recency and diversify where asked for, then keep the best `top_k` in their final order."""
         options = request.options
         if self.reranker is not None:
-            sieve.first(RERANKED * options.top_k, "rank", "not among those that the reranker reads")
-            texts = [one.candidate.entry.content for one in sieve.left]
+            filtered.first(RERANKED * options.top_k, "rank", "not among those that the reranker reads")
+            texts = [one.candidate.entry.content for one in filtered.left]
             relevance = await self.reranker.relevance(request.text, texts) if texts else []
-            sieve.rescore("relevance", relevance)
+            filtered.rescore("relevance", relevance)
         if options.recency_weight:
             weight = options.recency_weight
-            fresh = [recency(one.candidate.entry.created_at, now) for one in sieve.left]
-            mixed = [blend(one.score, new, weight) for one, new in zip(sieve.left, fresh, strict=True)]
-            sieve.rescore("blended", mixed)
+            fresh = [recency(one.candidate.entry.created_at, now) for one in filtered.left]
+            mixed = [blend(one.score, new, weight) for one, new in zip(filtered.left, fresh, strict=True)]
+            filtered.rescore("blended", mixed)
         if options.mmr_lambda is not None:
-            sieve.first(MMR_CANDIDATES * options.top_k, "rank", "not among those that MMR chooses from")
+            filtered.first(MMR_CANDIDATES * options.top_k, "rank", "not among those that MMR chooses from")
             chosen = mmr(
-                [one.score for one in sieve.left],
-                [one.candidate.vector or () for one in sieve.left],
+                [one.score for one in filtered.left],
+                [one.candidate.vector or () for one in filtered.left],
                 limit=options.top_k,
                 trade_off=options.mmr_lambda,
             )
-            sieve.choose(chosen, "mmr", "too like those chosen before it")
+            filtered.choose(chosen, "mmr", "too like those chosen before it")
         else:
-            sieve.first(options.top_k, "rank", f"{options.top_k} others score higher")
+            filtered.first(options.top_k, "rank", f"{options.top_k} others score higher")
 
     async def _packed(
-        self, request: Request, query: PreparedQuery, sieve: CandidateFilter, hits: Sequence[Hit]
+        self, request: Request, query: PreparedQuery, filtered: CandidateFilter, hits: Sequence[Hit]
     ) -> Sequence[Hit]:
         """Add sessions or neighbours to the hits, and pack them into the token budget where there is one."""
         options, timeline = request.options, self.store.timeline
@@ -211,34 +211,34 @@ class Search:
             given = {hit.entry.id for hit in hits}
             shown = set(request.shown)
             hits = [hit for hit in await sessions_of(timeline, hits) if hit.entry.turn_id not in shown]
-            sieve.add("session", [hit for hit in hits if hit.entry.id not in given])
+            filtered.add("session", [hit for hit in hits if hit.entry.id not in given])
         if options.token_budget is None:
             return hits
         neighbours = {} if options.expand else await neighbours_of(timeline, hits, shown=request.shown)
         budget = options.token_budget
         contents = [hit.entry.content for hit in hits]
         packed = await off_loop(lambda: pack(hits, budget, relevance=query.relevance, neighbours=neighbours), contents)
-        return _fitting(packed, budget, sieve)
+        return _fitting(packed, budget, filtered)
 
-    async def _recent(self, request: Request, sieve: CandidateFilter, now: datetime) -> list[Hit]:
+    async def _recent(self, request: Request, filtered: CandidateFilter, now: datetime) -> list[Hit]:
         """Return the newest few messages, newest first, in place of hits."""
         few = min(RECENT, request.options.top_k)
         latest = await self.store.timeline.latest(request.scope, limit=few + 2 * len(request.shown))
         hits = _unranked(latest, request, now)[:few]
-        sieve.add("recent", hits)
+        filtered.add("recent", hits)
         return hits
 
     async def _within(self, request: Request, period: Period, now: datetime) -> Recalled:
         """Return the messages of `period` in their order, in place of a search."""
-        options, sieve = request.options, CandidateFilter([])
+        options, filtered = request.options, CandidateFilter([])
         most = options.top_k + 2 * len(request.shown)
         said = await self.store.timeline.during(request.scope, period, limit=most)
         hits: Sequence[Hit] = _unranked(said, request, now)[: options.top_k]
-        sieve.add("period", hits)
+        filtered.add("period", hits)
         if options.token_budget is not None:
             packed = pack(hits, options.token_budget, relevance=lambda _: 0.0, neighbours={})
-            hits = _fitting(packed, options.token_budget, sieve)
-        return Recalled(hits, sieve.trace)
+            hits = _fitting(packed, options.token_budget, filtered)
+        return Recalled(hits, filtered.trace)
 
 
 async def _named_time(text: str, options: RecallOptions, *, now: datetime) -> Found | None:
@@ -262,10 +262,10 @@ def _in_zone(text: str, name: str, now: datetime) -> Found | None:
     return find_interval(text, now=now, timezone=zone)
 
 
-def _fitting(packed: Packed, budget: int, sieve: CandidateFilter) -> Sequence[Hit]:
-    """Return the hits that fit, and record the dropped ones and the neighbours in `sieve`."""
-    sieve.drop(packed.left_out, "budget", f"does not fit into {budget} tokens")
-    sieve.add("neighbour", [hit for hit in packed.hits if hit.entry.id in packed.neighbours])
+def _fitting(packed: Packed, budget: int, filtered: CandidateFilter) -> Sequence[Hit]:
+    """Return the hits that fit, and record the dropped ones and the neighbours in `filtered`."""
+    filtered.drop(packed.left_out, "budget", f"does not fit into {budget} tokens")
+    filtered.add("neighbour", [hit for hit in packed.hits if hit.entry.id in packed.neighbours])
     return packed.hits
 
 

@@ -45,7 +45,7 @@ async def verify(
     threads = [entry.thread_id for entry in derived if entry.kind == "summary" and entry.thread_id]
     texts = await _summaries(store, user_id, threads)
     passages = await verified_passages(store.documents, [entry for entry in derived if entry.kind == "document"])
-    kept, fallen = list[Candidate](), list[CandidateTrace]()
+    kept, dropped = list[Candidate](), list[CandidateTrace]()
     for candidate in candidates:
         entry = candidate.entry
         if entry.kind == "fact":
@@ -67,8 +67,8 @@ async def verify(
         if reason is None:
             kept.append(replace(candidate, entry=replace(entry, content=text)))
         else:
-            fallen.append(CandidateTrace(entry.memory_id, {"dense": candidate.dense or 0.0}, "gone", reason))
-    return Verification(kept, fallen)
+            dropped.append(CandidateTrace(entry.memory_id, {"dense": candidate.dense or 0.0}, "gone", reason))
+    return Verification(kept, dropped)
 
 
 def _why_not(fact: Fact | None, now: datetime, *, given_apart: bool) -> str | None:

@@ -1,4 +1,4 @@
-"""Summarizes without a model: extracts the user's most telling sentences, word for word. Deterministic."""
+"""Summarises without a model: extracts the user's most telling sentences, word for word. Deterministic."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from recollect.memory.background.long_texts import off_loop
 from recollect.memory.language.words import word_set
-from recollect.memory.ports.summarizer import Summary, SummaryTask
+from recollect.memory.ports.summariser import Summary, SummaryTask
 from recollect.memory.threads.summary_text import cut_at_word, summary_sentences
 from recollect.memory.values.fact import fold
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN
@@ -45,8 +45,8 @@ class _RatedLine:
     weight: int
 
 
-class ExtractiveSummarizer:
-    """Implements `Summarizer` without a model: works offline, invents nothing."""
+class ExtractiveSummariser:
+    """Implements `Summariser` without a model: works offline, invents nothing."""
 
     async def summarise(self, request: SummaryTask) -> Summary:
         """Extract the most telling lines of the old summary and of the user's messages; see `extract`."""

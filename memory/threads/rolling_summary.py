@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recollect.memory.ports.store import Store
-from recollect.memory.ports.summarizer import Summarizer, Summary, SummaryTask
+from recollect.memory.ports.summariser import Summariser, Summary, SummaryTask
 from recollect.memory.threads.summary_prompt import first_call
 from recollect.memory.threads.window import read_window
 from recollect.memory.values.mem_config import MemoryConfig
@@ -29,14 +29,14 @@ class RollingSummaries:
     """Takes turns into the summaries of threads. If several work on one thread, the first write wins."""
 
     store: Store
-    summarizer: Summarizer
+    summariser: Summariser
     config: MemoryConfig
     clock: Clock
 
     async def take_in(self, scope: Scope, *, before: int, at_least: int = 1) -> None:
         """Take the finished turns with a position below `before` into the thread's summary.
 
-        Nothing is done if fewer than `at_least` of them are not in it yet. The result of each call to the summarizer is
+        Nothing is done if fewer than `at_least` of them are not in it yet. The result of each call to the summariser is
         stored before the next; if a person edits the summary meanwhile, the next call starts from that text.
 
         Raises:
@@ -78,13 +78,13 @@ class RollingSummaries:
         return [*positions, own][-turns:][0] if turns else own + 2
 
     async def _with(self, record: ThreadRecord, chunk: Sequence[Exchange]) -> ThreadRecord:
-        """Summarize these turns and return the record with the new summary; it is not stored yet."""
+        """Summarise these turns and return the record with the new summary; it is not stored yet."""
         remembered = [exchange for exchange in chunk if await self._is_remembered(exchange)]
         at, to = self.clock(), chunk[-1].assistant.position
         if not remembered:
             return record.revised(summarised_to=to, summarised_at=at)
         request = SummaryTask(record.summary, remembered, self.config.summary_tokens, at)
-        summary = await self.summarizer.summarise(request)
+        summary = await self.summariser.summarise(request)
         _log(summary, len(chunk))
         if not summary.text:
             return record.revised(summarised_to=to, summarised_at=at)

@@ -1,4 +1,4 @@
-"""Builds the prompt of the summarizing model: its rules, and the data, quoted as JSON. Pure."""
+"""Builds the prompt of the summarising model: its rules, and the data, quoted as JSON. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime

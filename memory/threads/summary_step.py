@@ -1,11 +1,11 @@
-"""The summary step of an update: summarizes turns that left the window, and archives a thread that has grown long."""
+"""The summary step of an update: summarises turns that left the window, and archives a thread that has grown long."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from recollect.memory.ports.store import Store
-from recollect.memory.ports.summarizer import Summarizer
+from recollect.memory.ports.summariser import Summariser
 from recollect.memory.threads.archive import Archive, ThreadSizes
 from recollect.memory.threads.rolling_summary import RollingSummaries
 from recollect.memory.updates.user_work import Deferred, Save
@@ -32,7 +32,7 @@ class SummaryStep:
     """
 
     store: Store
-    summarizer: Summarizer
+    summariser: Summariser
     config: MemoryConfig
     clock: Clock
     points: NotifiesIndex | None = None
@@ -42,9 +42,9 @@ class SummaryStep:
         object.__setattr__(self, "sizes", ThreadSizes(self.store))
 
     async def run(self, turn: Turn, update: Update, save: Save) -> Update:
-        """Summarize and archive as far as `turn` requires it; see `StepWork.run`."""
+        """Summarise and archive as far as `turn` requires it; see `StepWork.run`."""
         scope, every = turn.message.scope, self.config.summary_every
-        summaries = RollingSummaries(self.store, self.summarizer, self.config, self.clock)
+        summaries = RollingSummaries(self.store, self.summariser, self.config, self.clock)
         try:
             if every:
                 before = await summaries.left_window(turn)

@@ -9,10 +9,10 @@ from typing import Protocol
 from recollect.memory.background.sweep import Sweep
 from recollect.memory.ports.erasures import Erasure
 from recollect.memory.ports.store import Store
-from recollect.memory.ports.summarizer import Summarizer
+from recollect.memory.ports.summariser import Summariser
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.threads.archive import Archive
-from recollect.memory.threads.extractive_summary import ExtractiveSummarizer
+from recollect.memory.threads.extractive_summary import ExtractiveSummariser
 from recollect.memory.threads.rolling_summary import RollingSummaries, begin_record
 from recollect.memory.values.errors import (
     InvalidRequest,
@@ -79,7 +79,7 @@ class ThreadService:
     points: FollowsIndex
     updater: Learning
     eraser: Eraser
-    summarizer: Summarizer
+    summariser: Summariser
     config: MemoryConfig
     clock: Clock
     _finishing: dict[Scope, "asyncio.Task[None]"] = field(init=False, default_factory=dict[Scope, "asyncio.Task[None]"])
@@ -227,8 +227,8 @@ class ThreadService:
         self._waiting.pop(scope, None)
         return await self.eraser.erase(scope, by=by)
 
-    def _archive(self, summarizer: Summarizer | None = None) -> Archive:
-        summaries = RollingSummaries(self.store, summarizer or self.summarizer, self.config, self.clock)
+    def _archive(self, summariser: Summariser | None = None) -> Archive:
+        summaries = RollingSummaries(self.store, summariser or self.summariser, self.config, self.clock)
         return Archive(self.store, summaries, self.clock)
 
     def _finish_soon(self, scope: Scope) -> "asyncio.Task[None]":
@@ -269,7 +269,7 @@ class ThreadService:
 
     async def _finish_without_model(self, scope: Scope) -> None:
         try:
-            await self._archive(ExtractiveSummarizer()).finish(scope)
+            await self._archive(ExtractiveSummariser()).finish(scope)
             self._waiting.pop(scope, None)
         except StoreUnavailable:
             logger.warning("the archive's summary waits", extra={"action": "archive_waits"})

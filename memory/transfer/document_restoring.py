@@ -33,7 +33,7 @@ async def restore_document(memory: Memory, parts: Sequence[ExportedDocument], wr
         return False
     if old is None:
         writing.on_erased(lambda: documents.remove(user_id=header.user_id, document_id=header.id))
-    memory.documents.shelf.notice()
+    memory.documents.attachments.notice()
     stored = await _put(memory, header, pieces, old.revision if old is not None else 0)
     if stored is None:
         return DELETED

@@ -15,7 +15,7 @@ from recollect.memory.transfer.exported import (
 )
 from recollect.memory.transfer.exported_update import (
     MOST_EVIDENCE_CHARACTERS,
-    MOST_NOTE_CHARACTERS,
+    MOST_REMARK_CHARACTERS,
     is_uuid,
     key_problem,
     length_problem,
@@ -162,7 +162,7 @@ def _document(said: Mapping[str, Any]) -> ExportedDocument:
     _check_length("title", line.title, MOST_TITLE_CHARACTERS)
     _check_length("domain", line.domain, MOST_DOMAIN_CHARACTERS)
     _check_length("source", line.source, MOST_SOURCE_CHARACTERS)
-    _check_length("error", line.error, MOST_NOTE_CHARACTERS)
+    _check_length("error", line.error, MOST_REMARK_CHARACTERS)
     _check_length("content_hash", line.content_hash, MOST_ID_CHARACTERS)
     if not 1 <= line.part <= MOST_POSITION:
         raise Unfit("part must be a number from 1")
@@ -208,7 +208,7 @@ def _check_fact_texts(line: Fact) -> None:
     _check_length("value", line.value, MOST_VALUE_CHARACTERS if line.key is not None else MOST_STATEMENT_CHARACTERS)
     _check_length("statement", line.statement, MOST_STATEMENT_CHARACTERS)
     _check_length("evidence", line.evidence, MOST_EVIDENCE_CHARACTERS)
-    _check_length("ended.reason", line.ended.reason if line.ended is not None else None, MOST_NOTE_CHARACTERS)
+    _check_length("ended.reason", line.ended.reason if line.ended is not None else None, MOST_REMARK_CHARACTERS)
     _refuse(tags_problem(line.tags))
 
 
@@ -218,7 +218,7 @@ def _check_version(version: _Version, path: str) -> None:
         "value": (version.value, MOST_STATEMENT_CHARACTERS),
         "statement": (version.statement, MOST_STATEMENT_CHARACTERS),
         "evidence": (version.evidence, MOST_EVIDENCE_CHARACTERS),
-        "ended.reason": (version.ended.reason, MOST_NOTE_CHARACTERS),
+        "ended.reason": (version.ended.reason, MOST_REMARK_CHARACTERS),
     }
     problem = length_problem(texts) or tags_problem(version.tags)
     _refuse(f"{path}.{problem}" if problem is not None else None)

@@ -28,7 +28,7 @@ MOST_PARTS = 1_000
 MOST_NAMED = 20
 MOST_EVIDENCE_CHARACTERS = 1_000_000
 """Length of the longest quote: it is a part of a message."""
-MOST_NOTE_CHARACTERS = 2_000
+MOST_REMARK_CHARACTERS = 2_000
 _DEPTH = 4
 _KEY = "key must be of the form [a-z][a-z0-9_]{0,63}"
 _FIRST_MS, _LAST_MS = -2_208_988_800_000, 221_845_392_000_000
@@ -271,7 +271,7 @@ def _change_problem(change: Change) -> str | None:
     if not is_uuid(change.fact_id):
         return "fact_id must be a UUID"
     texts = {"before": change.before, "after": change.after, "reason": change.reason}
-    lengths = {name: (text, MOST_NOTE_CHARACTERS) for name, text in texts.items()}
+    lengths = {name: (text, MOST_REMARK_CHARACTERS) for name, text in texts.items()}
     return key_problem(change.key) or length_problem(
         {**lengths, "evidence": (change.evidence, MOST_EVIDENCE_CHARACTERS)}
     )
@@ -282,13 +282,13 @@ def _refused_problem(refused: RefusedProposal) -> str | None:
         return "fact_id must be a UUID"
     # A refused proposal may have had any key.
     texts = {name: getattr(refused, name) for name in ("decision", "key", "value", "evidence", "reason")}
-    return length_problem({name: (text, MOST_NOTE_CHARACTERS) for name, text in texts.items()})
+    return length_problem({name: (text, MOST_REMARK_CHARACTERS) for name, text in texts.items()})
 
 
 def _proposal_problem(proposal: Proposal) -> str | None:
     # Learning decides whether the proposal is accepted; until then only its size is bounded, as the agent's tools do.
     names = ("key", "value", "statement", "valid_from", "valid_to")
-    texts = {name: (getattr(proposal, name), MOST_NOTE_CHARACTERS) for name in names}
+    texts = {name: (getattr(proposal, name), MOST_REMARK_CHARACTERS) for name in names}
     tags = tags_problem(proposal.tags) if len(proposal.tags) > MOST_PARTS else None
     return tags or length_problem({**texts, "evidence": (proposal.evidence, MOST_EVIDENCE_CHARACTERS)})
 
@@ -296,4 +296,4 @@ def _proposal_problem(proposal: Proposal) -> str | None:
 def _left_problem(left: Left) -> str | None:
     if not is_uuid(left.fact_id):
         return "fact_id must be a UUID"
-    return key_problem(left.key) or length_problem({"reason": (left.reason, MOST_NOTE_CHARACTERS)})
+    return key_problem(left.key) or length_problem({"reason": (left.reason, MOST_REMARK_CHARACTERS)})

@@ -87,7 +87,7 @@ class TurnImport:
         )
         return outcome
 
-    def take_back(self, turns: Sequence[Turn], writing: Writing) -> None:
+    def undo_on_erased(self, turns: Sequence[Turn], writing: Writing) -> None:
         """Register with `writing` how to undo these turns, which are about to be stored, and their points."""
         # Undone last to first: the turns go before the points, so that nobody makes the points again from the turns.
         user_id, turn_ids = turns[0].message.user_id, [turn.message.turn_id for turn in turns]
@@ -98,7 +98,7 @@ class TurnImport:
     async def _store(self, user_id: str, pairs: Sequence[Pair], outcome: Stored, writing: Writing) -> None:
         """Store, index and settle the turns of these pairs; turns that were deleted meanwhile fail."""
         turns = [_turn(pair, learn=self.learn) for pair in pairs]
-        self.take_back(turns, writing)
+        self.undo_on_erased(turns, writing)
         await self.store.imports.insert(turns)
         stored = await self._stored(user_id, pairs)
         for line in (line for pair in pairs for line in pair.lines):

@@ -92,8 +92,8 @@ def _folder(line: Line, *more: str) -> str:
 
 
 def _fact_file(line: Line) -> MarkdownFile:
-    is_keyless = line["key"] is None
-    text = "statement" if is_keyless else "value"
+    is_note = line["key"] is None
+    text = "statement" if is_note else "value"
     fields = {name: value for name, value in line.items() if name != text}
     home = (file_name(line["thread_id"]),) if line["scope"] == "thread" else ()
     return MarkdownFile(_folder(line, *home, "facts", f"{line['id']}.md"), to_markdown(fields, line[text]))

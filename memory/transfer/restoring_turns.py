@@ -46,7 +46,7 @@ class RestoredTurns:
         outcome = Stored()
         new = await self._new(user_id, given, outcome)
         if new:
-            self.turns.take_back([one.turn for one in new], writing)
+            self.turns.undo_on_erased([one.turn for one in new], writing)
             async with self.turns.claimed(user_id):
                 await self._store(user_id, new, outcome)
         return outcome

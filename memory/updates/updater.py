@@ -61,7 +61,7 @@ class Updater:
         )
         self._active: dict[str, _ActiveWork] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._resting: dict[str, UserWork] = {}
+        self._deferring: dict[str, UserWork] = {}
         self._waiters: dict[tuple[str, str], list[asyncio.Event]] = {}
         self._closing = False
 
@@ -77,16 +77,16 @@ class Updater:
         timer = self._timers.pop(user_id, None)
         if timer is not None:
             timer.cancel()
-        self._resting.pop(user_id, None)
+        self._deferring.pop(user_id, None)
         if user_id not in self._active:
             work = UserWork(self, user_id)
             # A context of its own: the work outlives the turn that begins it, and goes on with others.
             task = asyncio.create_task(work.run(), name="updates-user", context=Context())
             self._active[user_id] = _ActiveWork(work, task)
-            task.add_done_callback(lambda task: self._rested(work, task))
+            task.add_done_callback(lambda task: self._work_ended(work, task))
         self._active[user_id].work.wake.set()
 
-    def _rested(self, work: UserWork, task: "asyncio.Task[datetime | None]") -> None:
+    def _work_ended(self, work: UserWork, task: "asyncio.Task[datetime | None]") -> None:
         """Plan the next work of a user whose work has ended: at once if it was woken too late, else when a step is due.
 
         `notify` may set `wake` after the work has looked at it for the last time and before it is removed here.
@@ -101,7 +101,7 @@ class Updater:
         if work.wake.is_set():
             self.notify(work.user_id)
         elif until is not None:
-            self._resting[work.user_id] = work
+            self._deferring[work.user_id] = work
             delay = max(0.0, (until - self.clock()).total_seconds())
             loop = asyncio.get_running_loop()
             self._timers[work.user_id] = loop.call_later(delay, self.notify, work.user_id)
@@ -148,7 +148,7 @@ class Updater:
                 event.clear()
                 update = await self._update_of(user_id, turn_id)
                 left = deadline - asyncio.get_running_loop().time()
-                if update is None or enough(self._without_rest(user_id, turn_id, update)) or left <= 0:
+                if update is None or enough(self._without_deferred(user_id, turn_id, update)) or left <= 0:
                     return update
                 with contextlib.suppress(TimeoutError):
                     is_own = user_id in self._active or user_id in self._timers
@@ -158,16 +158,16 @@ class Updater:
             if not waiters:
                 del self._waiters[user_id, turn_id]
 
-    def resting(self, user_id: str, turn_id: str) -> Mapping[StepName, datetime | None]:
+    def deferred_steps(self, user_id: str, turn_id: str) -> Mapping[StepName, datetime | None]:
         """Return the turn's steps that this process defers, and when each starts at the latest."""
         active = self._active.get(user_id)
-        work = active.work if active is not None else self._resting.get(user_id)
+        work = active.work if active is not None else self._deferring.get(user_id)
         return work.deferred_steps(turn_id) if work is not None else {}
 
-    def _without_rest(self, user_id: str, turn_id: str, update: Update) -> Update:
+    def _without_deferred(self, user_id: str, turn_id: str, update: Update) -> Update:
         """Return the update without its deferred steps: nobody should wait for those."""
-        resting = self.resting(user_id, turn_id)
-        steps = {name: step for name, step in update.steps.items() if name not in resting}
+        deferred_steps = self.deferred_steps(user_id, turn_id)
+        steps = {name: step for name, step in update.steps.items() if name not in deferred_steps}
         return replace(update, steps=steps)
 
     async def _update_of(self, user_id: str, turn_id: str) -> Update | None:

@@ -26,7 +26,7 @@ BATCH = 100
 RETRY = timedelta(seconds=0.5)
 """How long to wait before the next try where another process holds the claim, or the store cannot be reached."""
 
-REST = timedelta(hours=1)
+LATEST = timedelta(hours=1)
 """How long to wait before deferred turns are looked at again; a new turn of the user ends the wait."""
 
 Save = Callable[[Update], Awaitable[None]]
@@ -83,7 +83,7 @@ class UserWork:
         self._claim: Claim | None = None
         self._turns: dict[str, Turn] = {}
         self._updates: dict[str, Update] = {}
-        self._resting: dict[StepName, Deferred] = {}
+        self._deferred: dict[StepName, Deferred] = {}
         self._more = True
         self._writing = asyncio.Lock()
 
@@ -93,7 +93,7 @@ class UserWork:
 
     def deferred_steps(self, turn_id: str) -> dict[StepName, datetime | None]:
         """Return the turn's steps that wait for other turns, and when each starts at the latest."""
-        return {name: resting[turn_id] for name, resting in self._resting.items() if turn_id in resting}
+        return {name: deferred[turn_id] for name, deferred in self._deferred.items() if turn_id in deferred}
 
     async def run(self) -> datetime | None:
         """Work until nothing is due; return when to start again, or None if nothing is left."""
@@ -130,38 +130,38 @@ class UserWork:
         return self._claim is not claim  # the work ended and released the claim while it was renewed
 
     async def _run_queues(self) -> datetime | None:
-        lanes: dict[StepName, asyncio.Task[None]] = {}
+        tasks: dict[StepName, asyncio.Task[None]] = {}
         try:
             while True:
                 await self._read()
-                await self._let_rest()
+                await self._defer()
                 for name in self._owner.steps:
-                    turn = None if name in lanes else self._due(name)
+                    turn = None if name in tasks else self._due(name)
                     if turn is not None:
-                        lanes[name] = asyncio.create_task(self._run_step(name, turn), name=f"update-{name}")
-                if not lanes:
+                        tasks[name] = asyncio.create_task(self._run_step(name, turn), name=f"update-{name}")
+                if not tasks:
                     if self._has_to_read():
                         continue
                     return self._next_due()
-                await self._wait_for_one(lanes)
-                for name, lane in list(lanes.items()):
-                    if lane.done():
-                        del lanes[name]
-                        lane.result()
+                await self._wait_for_one(tasks)
+                for name, task in list(tasks.items()):
+                    if task.done():
+                        del tasks[name]
+                        task.result()
         finally:
-            for lane in lanes.values():
-                lane.cancel()
-            await asyncio.gather(*lanes.values(), return_exceptions=True)
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
 
-    async def _wait_for_one(self, lanes: Mapping[StepName, asyncio.Task[None]]) -> None:
+    async def _wait_for_one(self, tasks: Mapping[StepName, asyncio.Task[None]]) -> None:
         """Wait until a queue's step has ended, `wake` is set, or the back-off of an idle queue has passed."""
-        poke = asyncio.create_task(self.wake.wait(), name="update-poke")
-        due = self._next_due(besides=lanes)
+        wake = asyncio.create_task(self.wake.wait(), name="update-wake")
+        due = self._next_due(besides=tasks)
         seconds = max(0.0, (due - self._owner.clock()).total_seconds()) if due is not None else None
         try:
-            await asyncio.wait({poke, *lanes.values()}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({wake, *tasks.values()}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            poke.cancel()
+            wake.cancel()
 
     async def _read(self) -> None:
         """Read the pending turns that are not held yet."""
@@ -184,7 +184,7 @@ class UserWork:
         turn = self._turns[turn_id]
         return (turn.reply or turn.message).created_at
 
-    async def _let_rest(self) -> None:
+    async def _defer(self) -> None:
         """Ask each kind of step which turns it defers, and wake those who wait for newly deferred turns."""
         for name, step in self._owner.steps.items():
             pending = [
@@ -192,9 +192,9 @@ class UserWork:
                 for turn_id, update in self._updates.items()
                 if name in update.steps and update.steps[name].status == "pending"
             ]
-            known = self._resting.get(name, {})
-            self._resting[name] = await step.deferred(pending)
-            for turn_id in self._resting[name].keys() - known.keys():
+            known = self._deferred.get(name, {})
+            self._deferred[name] = await step.deferred(pending)
+            for turn_id in self._deferred[name].keys() - known.keys():
                 self._owner.recorded(self.user_id, turn_id)
 
     def _has_to_read(self) -> bool:
@@ -203,10 +203,10 @@ class UserWork:
 
     def _pending(self, name: StepName) -> tuple[str, Step] | None:
         """Return the oldest turn whose step of this kind is pending and not deferred; later turns wait for it."""
-        resting = self._resting.get(name, {})
+        deferred = self._deferred.get(name, {})
         for turn_id, update in self._updates.items():
             step = update.steps.get(name)
-            if step is not None and step.status == "pending" and turn_id not in resting:
+            if step is not None and step.status == "pending" and turn_id not in deferred:
                 return turn_id, step
         return None
 
@@ -221,10 +221,10 @@ class UserWork:
         names: list[StepName] = [name for name in self._owner.steps if name not in besides]
         pending = [self._pending(name) for name in names]
         due = [found[1].due_at for found in pending if found and found[1].due_at]
-        rest = self._owner.clock() + REST
+        latest = self._owner.clock() + LATEST
         for name in names:
-            resting: Deferred = self._resting.get(name, {})
-            due += [until or rest for until in resting.values()]
+            deferred: Deferred = self._deferred.get(name, {})
+            due += [until or latest for until in deferred.values()]
         return min(due, default=None)
 
     async def _run_step(self, name: StepName, turn: Turn) -> None:

@@ -35,7 +35,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change that a turn made (or confirmed: "keep"). `before` and `after` are values; statements if keyless.
+    """One change that a turn made (or confirmed: "keep"). `before` and `after` are values; statements of notes.
 
     `status` is "proposed" where the change waits for a person, else None.
     """

@@ -49,7 +49,7 @@ class Ended:
 class Fact:
     """One fact under one id; a fact that a new one supersedes stays under its own id, with `ended`.
 
-    `key` is snake_case, or None for free text; `importance` is in [0, 1]; times are UTC. It holds from `valid_from`
+    `key` is snake_case, or None for a note; `importance` is in [0, 1]; times are UTC. It holds from `valid_from`
     until just before `valid_to` (None: without end), in this version or an earlier one. `replaces` is the id of the
     fact that this one superseded. `turn_id` names the turn that taught it (source "turn" or "tool"; a "text" is no
     turn), `thread_id` the thread of that turn; for `scope` "thread" it is also the thread with which the fact is
@@ -90,7 +90,7 @@ class Fact:
 
     @property
     def text(self) -> str:
-        """The text that a change shows as before or after: the value, or the statement of a keyless fact."""
+        """The text that a change shows as before or after: the value, or the statement of a note."""
         return self.statement if self.key is None else self.value
 
     @property

@@ -127,16 +127,16 @@ class Turn:
         }
         return shown if self.reply is not None else {**shown, "state": "unfinished"}
 
-    def explained_json(self, resting: Mapping[StepName, datetime | None] = MappingProxyType({})) -> dict[str, Any]:
+    def explained_json(self, deferred: Mapping[StepName, datetime | None] = MappingProxyType({})) -> dict[str, Any]:
         """Return the turn as JSON with its `trace`, and with its update's `steps` while that is pending or has failed.
 
-        `resting` maps steps that wait for other turns to the time at which they run at the latest. The `trace`, of a
+        `deferred` maps steps that wait for other turns to the time at which they run at the latest. The `trace`, of a
         turn that searched, says how the best candidates were scored, and why some were dropped.
         """
         shown, trace = self.as_json(), (self.result or {}).get("trace")
         more: dict[str, Any] = {"trace": trace} if trace else {}
         if self.update is not None and self.update.status in {"pending", "failed"}:
-            update = self.update.resting(resting)
+            update = self.update.deferred(deferred)
             steps = {name: step.as_json() for name, step in update.steps.items()}
             more["update"] = {**update.as_json(), "steps": steps}
         return {**shown, "memory": {**shown["memory"], **more}}

@@ -19,7 +19,7 @@ StepName = Literal["facts", "index", "summary"]
 MAX_ATTEMPTS = 5
 """Attempts after which a step fails; tries that an outage stopped (see `errors.is_outage`) are not counted."""
 MAX_BACKOFF_SECONDS = 30.0
-RESTS = "It waits for more turns of its thread (LEARN_EVERY)."
+DEFERRED = "It waits for more turns of its thread (LEARN_EVERY)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +161,13 @@ class Update:
         """Tell whether every step has ended or was tried at least once."""
         return all(step.status != "pending" or step.tries for step in self.steps.values())
 
-    def resting(self, until: Mapping[StepName, datetime | None]) -> "Update":
+    def deferred(self, until: Mapping[StepName, datetime | None]) -> "Update":
         """Return the update as it is shown while steps wait for other turns.
 
         `until` maps each such step to the time at which it runs at the latest, or None.
         """
         steps = {
-            name: replace(step, reason=RESTS, due_at=until[name]) if name in until and not step.tries else step
+            name: replace(step, reason=DEFERRED, due_at=until[name]) if name in until and not step.tries else step
             for name, step in self.steps.items()
         }
         return replace(self, steps=steps)

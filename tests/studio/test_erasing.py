@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from recollect.graph.studio import note_folder
+from recollect.graph.studio import mark_folder
 from tests.service.support.locked import bearer, owner_token
 from tests.service.support.running import Service, service
 from tests.service.support.shapes import refused
@@ -100,5 +100,5 @@ def test_a_folder_beside_langgraph_json_goes_with_a_user_and_a_foreign_one_stays
 
 def test_nothing_is_noted_where_there_is_no_data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    note_folder(tmp_path / ":memory:")
+    mark_folder(tmp_path / ":memory:")
     assert [found.name for found in tmp_path.iterdir()] == [".langgraph_api"]

@@ -74,7 +74,7 @@ class FactsPass:
                 continue
             item = there.items.get(path)
             if verdicts[path] is Verdict.SAME:
-                self._note(path, item)
+                self._record(path, item)
             elif verdicts[path] is Verdict.TO_FILE:
                 self._to_file(path, item, outcome)
             elif verdicts[path] is Verdict.CONFLICT and not self._says_the_same(path, item):
@@ -155,12 +155,12 @@ class FactsPass:
         beside, content = conflict_of(path), gone_text() if item is None else item.content
         if self.folder.read(beside) != content:
             self.folder.write(beside, content)
-        self._note(path, item)
+        self._record(path, item)
         outcome.open.append(
             f"conflict {path}: changed here and in the memory, whose version is {beside}; edit {path} and delete that"
         )
 
-    def _note(self, path: str, item: Item | None) -> None:
+    def _record(self, path: str, item: Item | None) -> None:
         if item is None:
             self.state.files.pop(path, None)
         else:
@@ -173,7 +173,7 @@ class FactsPass:
         else:
             self.folder.write(path, item.content)
             outcome.done.append(f"wrote {path}")
-        self._note(path, item)
+        self._record(path, item)
 
     def _to_memory(self, path: str, here: str | None, there: Snapshot, outcome: Outcome) -> None:
         """Send the edit; then replace the file with the memory's version of it."""
@@ -197,7 +197,7 @@ class FactsPass:
         self.state.files.pop(path, None)
         if item is None:
             return
-        self._note(item.path, item)
+        self._record(item.path, item)
         now = self.folder.read(path)
         if here is not None and (now is None or hash_of(now) == here):
             self.folder.write(item.path, item.content)

@@ -108,7 +108,7 @@ class Client:
         return self._call("PATCH", f"/api/users/{_part(user_id)}/facts/{_part(fact_id)}", body=fields)
 
     def write_note(self, user_id: str, content: str) -> Json:
-        """Write a fact without a key."""
+        """Write a note."""
         return self._call("POST", "/api/memory", body={"user_id": user_id, "content": content})
 
     def set_summary(self, user_id: str, thread_id: str, summary: str | None) -> Json:

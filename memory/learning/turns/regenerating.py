@@ -135,8 +135,8 @@ class Regenerating:
         if claim is None:
             turn = await self._read(answer)
             # A worker holds the claim, but this turn's update has ended. The index step removes the old answer's point.
-            is_at_rest = turn.update is not None and turn.update.status != "pending"
-            return await self._write(turn, answer, result, owed) if is_at_rest else None
+            is_worked_off = turn.update is not None and turn.update.status != "pending"
+            return await self._write(turn, answer, result, owed) if is_worked_off else None
         try:
             stored = await self._write(await self._read(answer), answer, result, owed, generation=claim.generation)
             if stored is not None:

@@ -60,7 +60,7 @@ _INTENTS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class KnownTexts:
-    """The texts that an answer may use: keyed facts, free-text facts, the user's earlier messages, and passages."""
+    """The texts that an answer may use: keyed facts, notes, the user's earlier messages, and passages."""
 
     facts: Mapping[str, str]
     notes: Sequence[str] = ()
@@ -171,7 +171,7 @@ def _key_words(key: str) -> frozenset[str]:
 
 
 def _of_texts(asked: str, known: KnownTexts) -> str:
-    """Return the free-text fact, earlier text or passage with most words of the question; of equals the later."""
+    """Return the note, earlier text or passage with most words of the question; of equals the later."""
     wanted = _terms(asked)
     best, best_shared = "", 0
     for text in [*known.passages, *known.texts, *known.notes]:

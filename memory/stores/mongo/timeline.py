@@ -57,14 +57,14 @@ class MongoTimeline:
         """
         if count < 1 or not messages:
             return {}
-        reach = 2 * count + 1
+        span = 2 * count + 1
         async with self._connection.use() as database:
-            near = await _near(database, messages, reach)
+            near = await _near(database, messages, span)
             several = asyncio.Semaphore(_AT_ONCE)
 
             async def before(message: Message) -> list[Message]:
-                found = _before(near, message, reach)
-                if len(found) >= count or message.position - reach <= 1:
+                found = _before(near, message, span)
+                if len(found) >= count or message.position - span <= 1:
                     return found
                 own = [one for one in found if one.turn_id == message.turn_id]
                 query = {**_of(message.scope), "position": {"$lt": _begin(message)}}
@@ -123,11 +123,11 @@ async def _searchable(database: MongoDatabase, page: Sequence[Record]) -> list[M
     return [to_message(each) for each in page if replies[each["_id"]] in indexed]
 
 
-async def _near(database: MongoDatabase, messages: Sequence[Message], reach: int) -> Mapping[Place, Record]:
-    """Return all documents at the `reach` positions before each message, by user, thread and position."""
+async def _near(database: MongoDatabase, messages: Sequence[Message], span: int) -> Mapping[Place, Record]:
+    """Return all documents at the `span` positions before each message, by user, thread and position."""
     threads: dict[tuple[str, str], set[int]] = {}
     for message in messages:
-        places = range(message.position - reach, message.position)
+        places = range(message.position - span, message.position)
         threads.setdefault((message.user_id, message.thread_id), set()).update(places)
     any_thread = [
         {"user_id": user_id, "thread_id": thread_id, "position": {"$in": sorted(positions)}}
@@ -137,11 +137,11 @@ async def _near(database: MongoDatabase, messages: Sequence[Message], reach: int
     return {(each["user_id"], each["thread_id"], each["position"]): each for each in found}
 
 
-def _before(near: Mapping[Place, Record], message: Message, reach: int) -> list[Message]:
-    """Return what search may find of the `reach` positions before `message`, nearest first."""
+def _before(near: Mapping[Place, Record], message: Message, span: int) -> list[Message]:
+    """Return what search may find of the `span` positions before `message`, nearest first."""
     begin = _begin(message)
     found: list[Message] = []
-    for position in range(message.position - 1, message.position - reach - 1, -1):
+    for position in range(message.position - 1, message.position - span - 1, -1):
         stored = near.get((message.user_id, message.thread_id, position))
         reply = near.get((message.user_id, message.thread_id, position + position % 2), {})
         if stored is not None and not stored.get("absent") and (position >= begin or reply.get("indexed")):

@@ -125,7 +125,7 @@ def facts_of(facts: Record, *, user_id: str | None, time: object = None) -> Iter
 
 
 def fact_line(statement: str, *, user_id: str | None, time: object = None) -> dict[str, Any]:
-    """Return the fields of a fact without a key."""
+    """Return the fields of a note."""
     line: dict[str, Any] = {"kind": "fact", "value": statement}
     if user_id is not None:
         line["user_id"] = user_id

@@ -115,13 +115,13 @@ def test_dates_of_the_model(
 
 @pytest.mark.parametrize("date", ["soon", "2026-13", "31.02.2026", "9999-12-31", "0000", "2026-05-31T99:00", "5" * 500])
 def test_an_unreadable_date_does_not_lose_the_fact(date: str) -> None:
-    assert read("for 5 years", None, date) == Validity(note="its valid_to could not be read")
+    assert read("for 5 years", None, date) == Validity(remark="its valid_to could not be read")
     assert read("until May", None, date).valid_to == JUNE
 
 
 def test_a_date_without_a_trace_in_the_message_is_not_believed() -> None:
     assert read("I live in Rome", "2019", "2027") == Validity(
-        note="its valid_from was left out: the message names no such time; "
+        remark="its valid_from was left out: the message names no such time; "
         "its valid_to was left out: the message names no such time"
     )
     believed = read_validity("2019", None, "I live in Rome", said_at=NOW, message=Times.of("For years now."))

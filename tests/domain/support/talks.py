@@ -1,4 +1,4 @@
-"""Threads to summarise, archive and bound: their turns, a scripted summarizer, and stores that are killed."""
+"""Threads to summarise, archive and bound: their turns, a scripted summariser, and stores that are killed."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -10,7 +10,7 @@ from typing import Any
 
 from recollect.memory.index.indexing import make_points
 from recollect.memory.ports.store import Store
-from recollect.memory.ports.summarizer import Summary, SummaryTask
+from recollect.memory.ports.summariser import Summary, SummaryTask
 from recollect.memory.ports.vector_index import VectorIndex, episode
 from recollect.memory.providers.lexical import LexicalEmbedder
 from recollect.memory.stores.edge.index import open_edge_index
@@ -66,7 +66,7 @@ class Mortal:
 
 
 @dataclass
-class ScriptedSummarizer:
+class ScriptedSummariser:
     """Returns the number of turns that it got behind the old summary; raises the errors first, calls `meanwhile`."""
 
     errors: list[Exception] = field(default_factory=list[Exception])

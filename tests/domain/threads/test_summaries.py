@@ -11,10 +11,10 @@ import pytest
 
 from recollect.memory.ports.chat_model import ChatReply, ChatRequest, Usage
 from recollect.memory.ports.store import Store
-from recollect.memory.ports.summarizer import Summary, SummaryTask
+from recollect.memory.ports.summariser import Summary, SummaryTask
 from recollect.memory.stores.sqlite import open_sqlite_store
-from recollect.memory.threads.extractive_summary import ExtractiveSummarizer, extract
-from recollect.memory.threads.model_summarizer import ModelSummarizer
+from recollect.memory.threads.extractive_summary import ExtractiveSummariser, extract
+from recollect.memory.threads.model_summariser import ModelSummariser
 from recollect.memory.threads.summary_prompt import TURNS_TOKENS, first_call, summary_messages
 from recollect.memory.threads.summary_step import SummaryStep, summary_is_owed
 from recollect.memory.threads.summary_text import cut_at_sentence, cut_at_word, readable_summary, summary_sentences
@@ -29,7 +29,7 @@ from recollect.memory.values.tokens import estimate_tokens
 from recollect.memory.values.turn import Exchange, Message, Turn
 from recollect.memory.values.update import Step, StepName, Update, not_owed
 from tests.contracts.store.samples import NOW, answer
-from tests.domain.support.talks import T1, Killed, Life, Mortal, ScriptedSummarizer, say, say_all
+from tests.domain.support.talks import T1, Killed, Life, Mortal, ScriptedSummariser, say, say_all
 from tests.domain.support.updating import Scripted, update_of
 
 CONFIG = MemoryConfig(window=3, summary_every=2, summary_tokens=100)
@@ -80,8 +80,8 @@ def numbers(count: int, start: int = 0) -> list[str]:
     return [str(number) for number in range(start, start + count)]
 
 
-def step(store: Store, summarizer: Any, config: MemoryConfig = CONFIG) -> SummaryStep:
-    return SummaryStep(store, summarizer, config, lambda: NOW)
+def step(store: Store, summariser: Any, config: MemoryConfig = CONFIG) -> SummaryStep:
+    return SummaryStep(store, summariser, config, lambda: NOW)
 
 
 async def run(work: SummaryStep, turn: Turn) -> None:
@@ -131,7 +131,7 @@ async def test_an_outage_falls_through_to_the_next_model() -> None:
         ScriptedChat("second", error=ModelUnavailable()),
         ScriptedChat("third", "The user likes tea."),
     ]
-    summary = await ModelSummarizer(chats).summarise(request("I like tea."))
+    summary = await ModelSummariser(chats).summarise(request("I like tea."))
     assert summary == Summary("The user likes tea.", "third", "model", Usage(7, 3))
     assert [len(chat.requests) for chat in chats] == [1, 1, 1]
 
@@ -139,17 +139,17 @@ async def test_an_outage_falls_through_to_the_next_model() -> None:
 async def test_where_every_model_is_down_the_last_outage_is_raised_and_a_refusal_at_once() -> None:
     down = [ScriptedChat("first", error=ModelUnavailable()), ScriptedChat("second", error=ModelTimeout())]
     with pytest.raises(ModelTimeout):
-        await ModelSummarizer(down).summarise(request("I like tea."))
+        await ModelSummariser(down).summarise(request("I like tea."))
     refusing = [ScriptedChat("first", error=ModelUnavailable(outage=False)), ScriptedChat("second", "Tea.")]
     with pytest.raises(ModelUnavailable):
-        await ModelSummarizer(refusing).summarise(request("I like tea."))
+        await ModelSummariser(refusing).summarise(request("I like tea."))
     assert refusing[1].requests == []
 
 
 @pytest.mark.parametrize("text", ["", " \n", "...", "<think>Hm.</think>", "\x00 tea", "x" * 200_000])
 async def test_an_absurd_answer_is_no_summary(text: str) -> None:
     with pytest.raises(UnreadableAnswer):
-        await ModelSummarizer([ScriptedChat("m", text)]).summarise(request("I like tea."))
+        await ModelSummariser([ScriptedChat("m", text)]).summarise(request("I like tea."))
 
 
 @pytest.mark.parametrize(
@@ -227,8 +227,8 @@ def test_a_full_summary_makes_room_for_what_is_new() -> None:
 
 async def test_the_extract_is_deterministic_bounded_and_fast_on_absurd_texts() -> None:
     absurd = ["." * 30_000, "a. " * 10_000, "I " * 15_000, "我" * 30_000, "\n" * 30_000, "A" * 32_000]
-    one = await ExtractiveSummarizer().summarise(request(*absurd, old="x. " * 5_000, tokens=500))
-    two = await ExtractiveSummarizer().summarise(request(*absurd, old="x. " * 5_000, tokens=500))
+    one = await ExtractiveSummariser().summarise(request(*absurd, old="x. " * 5_000, tokens=500))
+    two = await ExtractiveSummariser().summarise(request(*absurd, old="x. " * 5_000, tokens=500))
     assert one == two
     assert estimate_tokens(one.text) <= 500
     assert (one.by, one.model) == ("extract", "extract")
@@ -238,8 +238,8 @@ async def test_the_extract_is_deterministic_bounded_and_fast_on_absurd_texts() -
 
 
 async def test_turns_that_left_the_window_are_taken_in_every_so_often(store: Store) -> None:
-    summarizer = ScriptedSummarizer()
-    work, seen = step(store, summarizer), list[str | None]()
+    summariser = ScriptedSummariser()
+    work, seen = step(store, summariser), list[str | None]()
     for text in numbers(9):
         await run(work, await say(store, text))
         record = await store.threads.record(T1)
@@ -249,38 +249,38 @@ async def test_turns_that_left_the_window_are_taken_in_every_so_often(store: Sto
     record = await record_of(store)
     assert (record.summarised_to, record.summary_by, record.summarised_at) == (12, "model", NOW)
     assert not record.has_point
-    assert [request.tokens for request in summarizer.requests] == [100] * 3
+    assert [request.tokens for request in summariser.requests] == [100] * 3
 
 
 async def test_a_replayed_step_asks_nobody_again(store: Store) -> None:
     turns = await say_all(store, numbers(7))
-    summarizer = ScriptedSummarizer()
+    summariser = ScriptedSummariser()
     for turn in turns:
-        await run(step(store, summarizer), turn)
+        await run(step(store, summariser), turn)
     before = await record_of(store)
     for turn in turns:
-        await run(step(store, summarizer), turn)
+        await run(step(store, summariser), turn)
     assert await record_of(store) == before
-    assert len(summarizer.requests) == 2
+    assert len(summariser.requests) == 2
 
 
 async def test_a_late_step_takes_in_all_that_left_until_then(store: Store) -> None:
     turns = await say_all(store, numbers(12))
-    summarizer = ScriptedSummarizer()
-    await run(step(store, summarizer), turns[9])
+    summariser = ScriptedSummariser()
+    await run(step(store, summariser), turns[9])
     assert (await record_of(store)).summary == f"[{','.join(numbers(7))}]"
 
 
 async def test_very_many_turns_are_taken_in_by_several_calls(store: Store) -> None:
     turns = [await say(store, text, reply="long " * 1_000) for text in numbers(60)]
-    summarizer = ScriptedSummarizer()
-    await run(step(store, summarizer), turns[-1])
-    assert len(summarizer.requests) > 2
-    taken = [exchange.user.content for request in summarizer.requests for exchange in request.exchanges]
+    summariser = ScriptedSummariser()
+    await run(step(store, summariser), turns[-1])
+    assert len(summariser.requests) > 2
+    taken = [exchange.user.content for request in summariser.requests for exchange in request.exchanges]
     assert taken == numbers(57)
-    assert [request.old for request in summarizer.requests][:2] == [
+    assert [request.old for request in summariser.requests][:2] == [
         None,
-        f"[{','.join(exchange.user.content for exchange in summarizer.requests[0].exchanges)}]",
+        f"[{','.join(exchange.user.content for exchange in summariser.requests[0].exchanges)}]",
     ]
 
 
@@ -288,16 +288,16 @@ async def test_killed_between_any_two_calls_it_goes_on_where_it_was(tmp_path: Pa
     for calls in range(100):
         async with open_sqlite_store(tmp_path / f"{calls}.db") as store:
             turns = [await say(store, text, reply="long " * 1_000) for text in numbers(22)]
-            summarizer = ScriptedSummarizer()
+            summariser = ScriptedSummariser()
             life = Life(calls)
             mortal: Any = Mortal(store, life)
             try:
-                await run(step(mortal, summarizer), turns[-1])
+                await run(step(mortal, summariser), turns[-1])
             except Killed:
                 assert life.left == 0
             record = await store.threads.record(T1)
             done = record.summary if record is not None else None
-            await run(step(store, summarizer), turns[-1])
+            await run(step(store, summariser), turns[-1])
             after = (await record_of(store)).summary or ""
             assert after.startswith(done or "")
             assert after.replace("][", ",").strip("[]").split(",") == numbers(19)
@@ -308,7 +308,7 @@ async def test_killed_between_any_two_calls_it_goes_on_where_it_was(tmp_path: Pa
 
 async def test_no_summaries_where_they_are_switched_off(store: Store) -> None:
     turns = await say_all(store, numbers(12))
-    await run(step(store, ScriptedSummarizer(), CONFIG.replace(summary_every=0)), turns[-1])
+    await run(step(store, ScriptedSummariser(), CONFIG.replace(summary_every=0)), turns[-1])
     assert await store.threads.record(T1) is None
 
 
@@ -316,7 +316,7 @@ async def test_no_summaries_where_they_are_switched_off(store: Store) -> None:
 async def test_the_window_may_have_any_size(store: Store, window: int, taken: int) -> None:
     config = CONFIG.replace(window=window, summary_every=1)
     turns = await say_all(store, numbers(4))
-    await run(step(store, ScriptedSummarizer(), config), turns[-1])
+    await run(step(store, ScriptedSummariser(), config), turns[-1])
     record = await store.threads.record(T1)
     assert (record.summary if record is not None else None) == (f"[{','.join(numbers(taken))}]" if taken else None)
 
@@ -324,27 +324,27 @@ async def test_the_window_may_have_any_size(store: Store, window: int, taken: in
 async def test_what_the_token_budget_pushes_out_leaves_too(store: Store) -> None:
     turns = [await say(store, text, reply="x" * 400) for text in numbers(6)]
     config = CONFIG.replace(window=50, window_tokens=250, summary_every=1)
-    await run(step(store, ScriptedSummarizer(), config), turns[-1])
+    await run(step(store, ScriptedSummariser(), config), turns[-1])
     assert (await record_of(store)).summary == "[0,1,2]"
 
 
 async def test_turns_without_memory_are_in_no_summary(store: Store) -> None:
     turns = [await say(store, str(number), update=not_owed("disabled") if number % 2 else None) for number in range(6)]
-    summarizer = ScriptedSummarizer()
-    await run(step(store, summarizer, CONFIG.replace(window=0)), turns[-1])
+    summariser = ScriptedSummariser()
+    await run(step(store, summariser, CONFIG.replace(window=0)), turns[-1])
     record = await record_of(store)
     assert (record.summary, record.summarised_to) == ("[0,2,4]", 12)
     turns = [await say(store, str(number), update=not_owed("disabled")) for number in range(6, 8)]
-    await run(step(store, summarizer, CONFIG.replace(window=0)), turns[-1])
+    await run(step(store, summariser, CONFIG.replace(window=0)), turns[-1])
     assert (await record_of(store)).summarised_to == 16
-    assert len(summarizer.requests) == 1
+    assert len(summariser.requests) == 1
 
 
 async def test_an_unfinished_turn_is_in_no_summary(store: Store) -> None:
     await say_all(store, ["0", "1"])
     await store.conversations.accept(Message("ada", "t1", "open", "user", "unanswered", NOW))
     turns = await say_all(store, numbers(4, 2))
-    await run(step(store, ScriptedSummarizer()), turns[-1])
+    await run(step(store, ScriptedSummariser()), turns[-1])
     assert (await record_of(store)).summary == "[0,1,2]"
 
 
@@ -355,9 +355,9 @@ async def test_what_a_person_writes_meanwhile_is_what_the_summary_starts_from(st
         record = await record_of(store)
         assert await store.threads.put(record.revised(summary="EDITED"), revision=record.revision)
 
-    summarizer = ScriptedSummarizer(meanwhile=edit)
-    await run(step(store, summarizer), turns[-1])
-    assert [request.old for request in summarizer.requests] == [None, "EDITED"]
+    summariser = ScriptedSummariser(meanwhile=edit)
+    await run(step(store, summariser), turns[-1])
+    assert [request.old for request in summariser.requests] == [None, "EDITED"]
     assert (await record_of(store)).summary == "EDITED[0,1]"
 
 
@@ -370,9 +370,9 @@ async def test_a_thread_deleted_meanwhile_comes_back_with_nothing(store: Store, 
         await store.threads.delete(T1)
         if again:
             later = await say_all(store, [f"new {number}" for number in range(5)])
-            await run(step(store, ScriptedSummarizer()), later[-1])
+            await run(step(store, ScriptedSummariser()), later[-1])
 
-    work = step(store, ScriptedSummarizer(meanwhile=delete))
+    work = step(store, ScriptedSummariser(meanwhile=delete))
     await run(work, turns[-1])
     await work.take_back(turns[-1])
     record = await store.threads.record(T1)
@@ -383,7 +383,7 @@ async def test_an_outage_is_waited_for_and_another_failure_is_seen_in_the_turn(s
     for text in numbers(4):
         await say(store, text)
     owing = Update(steps={"facts": Step(), "index": Step(), "summary": Step()})
-    failing = ScriptedSummarizer(errors=[ModelUnavailable(), *[UnreadableAnswer() for _ in range(2)]])
+    failing = ScriptedSummariser(errors=[ModelUnavailable(), *[UnreadableAnswer() for _ in range(2)]])
     steps: dict[StepName, StepWork] = {"facts": Scripted(), "index": Scripted(), "summary": step(store, failing)}
     works = Updater(store, steps, clock=utc_now, concurrency=8, sweep_seconds=3600)
     await say(store, "4", update=owing)
@@ -405,7 +405,7 @@ async def test_whenever_the_step_does_something_the_turn_owed_it(store: Store, s
     config = MemoryConfig(
         window=chance.choice([0, 1, 3, 5]), window_tokens=chance.choice([20, 60, 4_000]), summary_every=1 + seed % 4
     )
-    work, changed, owed_for_nothing = step(store, ScriptedSummarizer(), config), 0, 0
+    work, changed, owed_for_nothing = step(store, ScriptedSummariser(), config), 0, 0
     for number in range(40):
         if chance.random() < 0.1:
             await store.conversations.accept(Message("ada", "t1", f"open{number}", "user", "unanswered", NOW))
@@ -450,7 +450,7 @@ def test_most_turns_owe_no_summary(
 
 async def test_a_long_thread_owes_a_summary_once_in_so_many_turns(store: Store) -> None:
     config = MemoryConfig(window=5, summary_every=10)
-    work, owed = step(store, ScriptedSummarizer(), config), 0
+    work, owed = step(store, ScriptedSummariser(), config), 0
     for text in numbers(65):
         turn = await say(store, text)
         shown: Sequence[Exchange] = await read_window(

@@ -11,7 +11,7 @@ from tests.service.support.running import Service, service
 from tests.service.support.shapes import fields, refused
 from tests.service.support.stopped_start import stopped_start
 
-KEYLESS = {"/health", "/health/ready"}
+WITHOUT_KEY = {"/health", "/health/ready"}
 SECRET = "s" * 32
 
 
@@ -48,7 +48,7 @@ def test_every_route_needs_a_key(locked: Service, shown: str | None) -> None:
         ("GET", "/nowhere"),
         ("PUT", "/api"),
     ]:
-        if path in KEYLESS:
+        if path in WITHOUT_KEY:
             assert locked.http.request(method, path).status_code in {200, 503}
             continue
         answer = locked.http.request(method, path.format_map(_Anything()), headers=headers)

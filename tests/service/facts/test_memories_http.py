@@ -1,4 +1,4 @@
-"""`/api/memory`: free-text memories of a person's, over HTTP against a real service."""
+"""`/api/memory`: notes of a person's, over HTTP against a real service."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

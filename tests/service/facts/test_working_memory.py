@@ -4,7 +4,7 @@ from tests.fakes.openai_server import FakeOpenAI
 from tests.service.search.test_search import search
 from tests.service.support.lessons import add, teach
 from tests.service.support.running import Service, until
-from tests.service.threads.test_bounds import evicted
+from tests.service.threads.test_retention import evicted
 
 
 def of_thread(running: Service, user: str, thread: str) -> dict[str, str]:

@@ -29,7 +29,7 @@ CHECKS: list[Any] = [
     response_schema_conformance,
 ]
 HEALTH_CHECKS: list[Any] = list(HealthCheck)
-KEYLESS = {"/health", "/health/ready"}
+WITHOUT_KEY = {"/health", "/health/ready"}
 SLOW = [pytest.mark.slow, pytest.mark.timeout(1800)]
 FEW, MANY = 2, 10
 MODES = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
@@ -117,7 +117,7 @@ def test_without_a_key_nothing_is_answered_whatever_is_asked(locked: Service, mo
     def ask(case: Case) -> None:
         answer = case.call()
         case.validate_response(answer, checks=CHECKS)
-        assert (answer.status_code == 401) == (case.path not in KEYLESS), case.as_curl_command()
+        assert (answer.status_code == 401) == (case.path not in WITHOUT_KEY), case.as_curl_command()
 
     for operation in described(locked):
         asked(operation, mode, FEW, ask)

@@ -1,4 +1,4 @@
-"""The summarizer port: the previous summary and the turns that follow it in, a new summary out."""
+"""The summariser port: the previous summary and the turns that follow it in, a new summary out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class Summary:
     usage: Usage = field(default_factory=Usage)
 
 
-class Summarizer(Protocol):
+class Summariser(Protocol):
     """Makes a new summary of the previous one and the turns that follow it.
 
     Raises:

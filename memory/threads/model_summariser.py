@@ -1,10 +1,10 @@
-"""Summarizes with chat models."""
+"""Summarises with chat models."""
 
 import logging
 from collections.abc import Sequence
 
 from recollect.memory.ports.chat_model import ChatModel, ChatReply, ChatRequest
-from recollect.memory.ports.summarizer import Summary, SummaryTask
+from recollect.memory.ports.summariser import Summary, SummaryTask
 from recollect.memory.threads.summary_prompt import summary_messages
 from recollect.memory.threads.summary_text import readable_summary
 from recollect.memory.values.errors import ModelUnavailable
@@ -12,8 +12,8 @@ from recollect.memory.values.errors import ModelUnavailable
 logger = logging.getLogger(__name__)
 
 
-class ModelSummarizer:
-    """Implements `Summarizer` with chat models in order of preference; after an outage the next one is asked."""
+class ModelSummariser:
+    """Implements `Summariser` with chat models in order of preference; after an outage the next one is asked."""
 
     def __init__(self, chats: Sequence[ChatModel]) -> None:
         self._chats = tuple(chats)

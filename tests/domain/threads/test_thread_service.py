@@ -14,7 +14,7 @@ from recollect.memory.erasure.data_holders import IndexHolder, StoreHolder
 from recollect.memory.erasure.erasing import Erasing
 from recollect.memory.erasure.fences import Fences
 from recollect.memory.index.index_outbox import IndexOutbox
-from recollect.memory.ports.summarizer import Summarizer
+from recollect.memory.ports.summariser import Summariser
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.providers.lexical import LexicalEmbedder
 from recollect.memory.recall.recall_options import RecallOptions
@@ -37,7 +37,7 @@ from tests.contracts.store.samples import NOW, SECOND, fact
 from tests.domain.support.talks import (
     T1,
     Killed,
-    ScriptedSummarizer,
+    ScriptedSummariser,
     Stores,
     index_all,
     open_stores,
@@ -62,10 +62,10 @@ class Learning:
 
 
 @dataclass
-class Book:
-    """A thread book with what it works with."""
+class Opened:
+    """A thread service with what it works with."""
 
-    book: ThreadService
+    service: ThreadService
     points: IndexOutbox
     learning: Learning
     erasing: Erasing
@@ -73,14 +73,14 @@ class Book:
 
     async def close(self) -> None:
         await self.erasing.close()
-        await self.book.close()
+        await self.service.close()
         await self.points.close()
 
 
-def make(opened: Stores, summarizer: Summarizer | None = None, config: MemoryConfig = CONFIG) -> Book:
+def make(opened: Stores, summariser: Summariser | None = None, config: MemoryConfig = CONFIG) -> Opened:
     points = IndexOutbox(opened.store, opened.index, LexicalEmbedder(), sweep_seconds=3600)
     learning, clock = Learning(), JumpingClock()
-    chosen = summarizer or ScriptedSummarizer()
+    chosen = summariser or ScriptedSummariser()
     store = opened.store
     holders = (
         StoreHolder("conversations", store, store.conversations.delete),
@@ -89,8 +89,8 @@ def make(opened: Stores, summarizer: Summarizer | None = None, config: MemoryCon
         IndexHolder(opened.index),
     )
     erasing = Erasing(store.erasures, Fences(store.erasures), holders, clock, 0.02)
-    book = ThreadService(store, opened.index, points, learning, erasing, chosen, config, clock)
-    return Book(book, points, learning, erasing, clock)
+    service = ThreadService(store, opened.index, points, learning, erasing, chosen, config, clock)
+    return Opened(service, points, learning, erasing, clock)
 
 
 @pytest.fixture
@@ -120,19 +120,19 @@ async def test_threads_are_listed_newest_first_in_pages(opened: Stores) -> None:
     await say(opened.store, "hi", Scope("bob", "t1"))
     await opened.store.conversations.accept(Message("ada", "t0", "open", "user", "unanswered", NOW + 60 * SECOND))
     made = make(opened)
-    await made.book.archive(Scope("ada", "t3"))
-    whole = await made.book.page("ada", limit=50)
+    await made.service.archive(Scope("ada", "t3"))
+    whole = await made.service.page("ada", limit=50)
     assert [thread.thread_id for thread in whole] == ["t0", "t6", "t5", "t4", "t3", "t2", "t1"]
     assert [thread.is_archived for thread in whole] == [False, False, False, False, True, False, False]
     assert (whole[0].turns, whole[0].messages) == (1, 3)
     paged = list[ThreadOverview]()
-    while page := await made.book.page(
+    while page := await made.service.page(
         "ada", limit=2, before=(paged[-1].last_activity_at, paged[-1].thread_id) if paged else None
     ):
         paged += page
     assert paged == whole
     for thread in whole:
-        assert await made.book.overview(Scope("ada", thread.thread_id)) == thread
+        assert await made.service.overview(Scope("ada", thread.thread_id)) == thread
     await made.close()
 
 
@@ -142,20 +142,25 @@ async def test_threads_with_nearly_the_same_name_and_time_are_told_apart(opened:
         await say(opened.store, name, Scope("ada", name), turn_id=f"turn-{name}")
     made = make(opened)
     for name in names:
-        assert (await made.book.overview(Scope("ada", name))).thread_id == name
+        assert (await made.service.overview(Scope("ada", name))).thread_id == name
     await made.close()
 
 
 async def test_there_is_no_thread_that_nobody_wrote_to(opened: Stores) -> None:
     await say(opened.store, "hi", Scope("bob", "t1"))
     made = make(opened)
-    for verb in (made.book.overview, made.book.archive, made.book.summary, partial(made.book.delete, by="key")):
+    for verb in (
+        made.service.overview,
+        made.service.archive,
+        made.service.summary,
+        partial(made.service.delete, by="key"),
+    ):
         with pytest.raises(NotFound):
             await verb(T1)
     with pytest.raises(NotFound):
-        await made.book.set_summary(T1, "text")
+        await made.service.set_summary(T1, "text")
     assert await opened.store.threads.record(T1) is None
-    assert await made.book.page("ada", limit=5) == []
+    assert await made.service.page("ada", limit=5) == []
     await made.close()
 
 
@@ -165,7 +170,7 @@ async def test_there_is_no_thread_that_nobody_wrote_to(opened: Stores) -> None:
 async def test_an_archived_thread_has_a_summary_of_all_that_was_said_and_is_found_by_it(opened: Stores) -> None:
     await index_all(opened, await say_all(opened.store, ["tea", "berlin"]))
     made = make(opened)
-    thread = await made.book.archive(T1)
+    thread = await made.service.archive(T1)
     shown = thread.as_whole_json()
     assert (shown["archived"], shown["summary"], shown["summary_status"]) == (True, "[tea,berlin]", "done")
     assert shown["summary_by"] == "model"
@@ -180,35 +185,35 @@ async def test_an_archived_thread_has_a_summary_of_all_that_was_said_and_is_foun
 
 async def test_archiving_twice_is_no_error_and_asks_nobody_again(opened: Stores) -> None:
     await say_all(opened.store, ["0", "1"])
-    summarizer = ScriptedSummarizer()
-    made = make(opened, summarizer)
-    first = await made.book.archive(T1)
-    second = await made.book.archive(T1)
+    summariser = ScriptedSummariser()
+    made = make(opened, summariser)
+    first = await made.service.archive(T1)
+    second = await made.service.archive(T1)
     assert first == second
-    assert len(summarizer.requests) == 1
-    both = await asyncio.gather(made.book.archive(T1), made.book.archive(T1))
+    assert len(summariser.requests) == 1
+    both = await asyncio.gather(made.service.archive(T1), made.service.archive(T1))
     assert [thread.is_archived for thread in both] == [True, True]
-    assert len(summarizer.requests) == 1
+    assert len(summariser.requests) == 1
     await made.close()
 
 
 async def test_two_who_archive_at_once_make_one_summary(opened: Stores) -> None:
     await say_all(opened.store, ["0", "1"])
-    summarizer = ScriptedSummarizer(meanwhile=lambda: asyncio.sleep(0.05))
-    made = make(opened, summarizer)
-    both = await asyncio.gather(*(made.book.archive(T1) for _ in range(5)))
+    summariser = ScriptedSummariser(meanwhile=lambda: asyncio.sleep(0.05))
+    made = make(opened, summariser)
+    both = await asyncio.gather(*(made.service.archive(T1) for _ in range(5)))
     assert {thread.as_whole_json()["summary"] for thread in both} == {"[0,1]"}
-    assert len(summarizer.requests) == 1
+    assert len(summariser.requests) == 1
     await made.close()
 
 
 async def test_writing_reopens_a_thread_and_archiving_it_again_adds_to_the_summary(opened: Stores) -> None:
     await say_all(opened.store, ["0", "1"])
     made = make(opened)
-    await made.book.archive(T1)
+    await made.service.archive(T1)
     await say(opened.store, "2")
-    assert not (await made.book.overview(T1)).is_archived
-    assert (await made.book.archive(T1)).is_archived
+    assert not (await made.service.overview(T1)).is_archived
+    assert (await made.service.archive(T1)).is_archived
     assert (await record_of(opened)).summary == "[0,1][2]"
     assert await summaries_in(opened) == ["[0,1][2]"]
     await made.close()
@@ -216,10 +221,10 @@ async def test_writing_reopens_a_thread_and_archiving_it_again_adds_to_the_summa
 
 async def test_a_rolling_summary_goes_on_where_the_archive_ended(opened: Stores) -> None:
     await say_all(opened.store, ["0", "1", "2"])
-    summarizer = ScriptedSummarizer()
-    made = make(opened, summarizer)
-    await made.book.archive(T1)
-    step = SummaryStep(opened.store, summarizer, CONFIG, made.clock, made.points)
+    summariser = ScriptedSummariser()
+    made = make(opened, summariser)
+    await made.service.archive(T1)
+    step = SummaryStep(opened.store, summariser, CONFIG, made.clock, made.points)
     for text in ("3", "4", "5", "6", "7"):
         turn = await say(opened.store, text)
         assert turn.update is not None
@@ -233,7 +238,7 @@ async def test_a_rolling_summary_goes_on_where_the_archive_ended(opened: Stores)
 async def test_an_archive_needs_no_rolling_summaries(opened: Stores) -> None:
     await say_all(opened.store, ["0", "1"])
     made = make(opened, config=CONFIG.replace(summary_every=0))
-    assert (await made.book.archive(T1)).as_whole_json()["summary"] == "[0,1]"
+    assert (await made.service.archive(T1)).as_whole_json()["summary"] == "[0,1]"
     await made.close()
 
 
@@ -241,44 +246,44 @@ async def test_an_unfinished_turn_is_archived_without_being_summarised_and_reope
     await say(opened.store, "0")
     message = await opened.store.conversations.accept(Message("ada", "t1", "open", "user", "late", NOW))
     made = make(opened)
-    assert (await made.book.archive(T1)).is_archived
+    assert (await made.service.archive(T1)).is_archived
     assert (await record_of(opened)).summary == "[0]"
     await say(opened.store, "late", turn_id="open")
     assert message.position == 3
-    assert not (await made.book.overview(T1)).is_archived
-    await made.book.archive(T1)
+    assert not (await made.service.overview(T1)).is_archived
+    await made.service.archive(T1)
     assert (await record_of(opened)).summary == "[0][late]"
     await made.close()
 
 
 async def test_a_thread_past_its_tokens_is_archived_by_itself(opened: Stores) -> None:
     config = CONFIG.replace(summary_every=0, archive_tokens=100)
-    made, summarizer = make(opened), ScriptedSummarizer()
-    step = SummaryStep(opened.store, summarizer, config, made.clock, made.points)
+    made, summariser = make(opened), ScriptedSummariser()
+    step = SummaryStep(opened.store, summariser, config, made.clock, made.points)
     archived = list[int]()
     turns = list[Turn]()
     for number in range(12):
         turns.append(await say(opened.store, str(number), reply="x" * 95))
         for _ in range(2):
             await step.run(turns[-1], remembered(), _unsaved)
-        if (await made.book.overview(T1)).is_archived:
+        if (await made.service.overview(T1)).is_archived:
             archived.append(number)
     assert archived == [4, 9]  # 25 tokens a turn
     assert (await record_of(opened)).summary == "[0,1,2,3,4][5,6,7,8,9]"
-    again = SummaryStep(opened.store, summarizer, config, made.clock, made.points)
+    again = SummaryStep(opened.store, summariser, config, made.clock, made.points)
     await again.run(turns[-1], remembered(), _unsaved)
-    assert len(summarizer.requests) == 2
+    assert len(summariser.requests) == 2
     await made.close()
 
 
 async def test_a_model_outage_leaves_the_thread_archived_and_its_summary_pending(opened: Stores) -> None:
     await say_all(opened.store, ["0", "1"])
-    summarizer = ScriptedSummarizer(errors=[ModelUnavailable() for _ in range(9)])
-    made = make(opened, summarizer)
-    shown = (await made.book.archive(T1)).as_whole_json()
+    summariser = ScriptedSummariser(errors=[ModelUnavailable() for _ in range(9)])
+    made = make(opened, summariser)
+    shown = (await made.service.archive(T1)).as_whole_json()
     assert (shown["archived"], shown["summary"], shown["summary_status"]) == (True, None, "pending")
-    made.book.start()
-    while summarizer.errors:
+    made.service.start()
+    while summariser.errors:
         made.clock.jump(timedelta(minutes=1))
         await asyncio.sleep(0.01)
     made.clock.jump(timedelta(minutes=1))
@@ -291,39 +296,39 @@ async def test_a_model_outage_leaves_the_thread_archived_and_its_summary_pending
 
 async def test_after_five_unreadable_answers_the_extract_serves(opened: Stores) -> None:
     await say_all(opened.store, ["I like tea.", "My cat is called Tom."])
-    summarizer = ScriptedSummarizer(errors=[UnreadableAnswer() for _ in range(99)])
-    made = make(opened, summarizer)
-    assert (await made.book.archive(T1)).as_whole_json()["summary_status"] == "pending"
+    summariser = ScriptedSummariser(errors=[UnreadableAnswer() for _ in range(99)])
+    made = make(opened, summariser)
+    assert (await made.service.archive(T1)).as_whole_json()["summary_status"] == "pending"
     for _ in range(4):
         made.clock.jump(timedelta(minutes=1))
-        await made.book.close_archives()
+        await made.service.close_archives()
     record = await record_of(opened)
     assert (record.summary, record.summary_by) == ("User: I like tea.\nUser: My cat is called Tom.", "extract")
     assert not record.closing
-    assert len(summarizer.requests) == 5
+    assert len(summariser.requests) == 5
     await made.close()
 
 
 async def test_a_slow_model_is_waited_for_only_so_long(opened: Stores) -> None:
     await say_all(opened.store, ["0", "1"])
     gate = asyncio.Event()
-    made = make(opened, ScriptedSummarizer(meanwhile=gate.wait), CONFIG.replace(memory_wait_seconds=0.05))
-    assert (await made.book.archive(T1)).as_whole_json()["summary_status"] == "pending"
+    made = make(opened, ScriptedSummariser(meanwhile=gate.wait), CONFIG.replace(memory_wait_seconds=0.05))
+    assert (await made.service.archive(T1)).as_whole_json()["summary_status"] == "pending"
     gate.set()
     await _done(opened)
-    assert (await made.book.overview(T1)).as_whole_json()["summary"] == "[0,1]"
+    assert (await made.service.overview(T1)).as_whole_json()["summary"] == "[0,1]"
     await made.close()
 
 
 async def test_another_process_leaves_a_young_archive_alone_and_finishes_an_old_one(opened: Stores) -> None:
     await say_all(opened.store, ["0", "1"])
-    first = make(opened, ScriptedSummarizer(errors=[ModelUnavailable()]))
-    await first.book.archive(T1)
+    first = make(opened, ScriptedSummariser(errors=[ModelUnavailable()]))
+    await first.service.archive(T1)
     second = make(opened)
-    await second.book.close_archives()
+    await second.service.close_archives()
     assert (await record_of(opened)).closing
     second.clock.jump(timedelta(seconds=20))
-    await second.book.close_archives()
+    await second.service.close_archives()
     assert (await record_of(opened)).summary == "[0,1]"
     await first.close()
     await second.close()
@@ -342,10 +347,10 @@ async def test_killed_between_any_two_steps_an_archive_is_finished_by_the_next_s
         async with open_stores(folder) as stores:
             record = await stores.store.threads.record(T1)
             made = make(stores)
-            await made.book.close_archives(at_start=True)
+            await made.service.close_archives(at_start=True)
             for user_id in await made.points.users():
                 await made.points.sync(user_id)
-            thread = await made.book.overview(T1)
+            thread = await made.service.overview(T1)
             assert thread.messages == 6
             if record is not None and record.archived_to:
                 begun += 1
@@ -356,7 +361,7 @@ async def test_killed_between_any_two_steps_an_archive_is_finished_by_the_next_s
             else:
                 assert not thread.is_archived
                 assert await summaries_in(stores) == []
-                await made.book.archive(T1)  # as the caller, who got no answer, does again
+                await made.service.archive(T1)  # as the caller, who got no answer, does again
                 assert await summaries_in(stores) == ["[0,1,2]"]
             await made.close()
         if not died:
@@ -371,12 +376,12 @@ async def test_killed_between_any_two_steps_an_archive_is_finished_by_the_next_s
 async def test_a_persons_summary_is_what_the_next_one_starts_from(opened: Stores) -> None:
     await say_all(opened.store, ["0", "1"])
     made = make(opened)
-    assert (await made.book.summary(T1)).summary is None
-    written = await made.book.set_summary(T1, "  They like tea. ")
+    assert (await made.service.summary(T1)).summary is None
+    written = await made.service.set_summary(T1, "  They like tea. ")
     assert (written.summary, written.summary_by) == ("They like tea.", "person")
     assert await summaries_in(opened) == []
-    assert (await made.book.archive(T1)).as_whole_json()["summary"] == "They like tea.[0,1]"
-    await made.book.set_summary(T1, "They like coffee.")
+    assert (await made.service.archive(T1)).as_whole_json()["summary"] == "They like tea.[0,1]"
+    await made.service.set_summary(T1, "They like coffee.")
     assert await summaries_in(opened) == ["They like coffee."]
     await made.close()
 
@@ -385,12 +390,12 @@ async def test_a_persons_summary_is_what_the_next_one_starts_from(opened: Stores
 async def test_a_person_removes_a_summary_from_documents_and_index(opened: Stores, nothing: str | None) -> None:
     await say_all(opened.store, ["0", "1"])
     made = make(opened)
-    await made.book.archive(T1)
-    await made.book.set_summary(T1, nothing)
-    record = await made.book.summary(T1)
+    await made.service.archive(T1)
+    await made.service.set_summary(T1, nothing)
+    record = await made.service.summary(T1)
     assert (record.summary, record.summary_by) == (None, None)
     assert await summaries_in(opened) == []
-    assert (await made.book.archive(T1)).as_whole_json()["summary"] is None
+    assert (await made.service.archive(T1)).as_whole_json()["summary"] is None
     await made.close()
 
 
@@ -399,9 +404,9 @@ async def test_a_summary_that_is_too_long_or_cannot_be_stored_is_refused(opened:
     await say(opened.store, "0")
     made = make(opened)
     with pytest.raises(InvalidRequest) as refused:
-        await made.book.set_summary(T1, text)
+        await made.service.set_summary(T1, text)
     assert [problem.field for problem in refused.value.problems] == ["summary"]
-    assert (await made.book.set_summary(T1, "x" * 400)).summary == "x" * 400
+    assert (await made.service.set_summary(T1, "x" * 400)).summary == "x" * 400
     await made.close()
 
 
@@ -412,7 +417,7 @@ def _id(name: str) -> str:
     return derived_id("ada", name, "fact")
 
 
-async def _lived_in(stores: Stores) -> Book:
+async def _lived_in(stores: Stores) -> Opened:
     """Two threads with messages, points, a fact of their own and a summary, and a fact of the user's."""
     made = make(stores)
     for scope in (T1, T2):
@@ -420,7 +425,7 @@ async def _lived_in(stores: Stores) -> Book:
         await index_all(stores, await own)
         working = fact(_id(scope.thread), scope="thread", thread_id=scope.thread, key="topic", value="tea")
         assert await stores.store.facts.insert(working)
-        await made.book.archive(scope)
+        await made.service.archive(scope)
     assert await stores.store.facts.insert(fact(_id("user"), thread_id="t1", turn_id="t1 0"))
     await made.points.sync("ada")
     return made
@@ -429,14 +434,14 @@ async def _lived_in(stores: Stores) -> Book:
 async def test_a_deleted_thread_is_gone_and_the_users_facts_stay(opened: Stores) -> None:
     made = await _lived_in(opened)
     assert await opened.index.count() == 13
-    deleted = await made.book.delete(T1, by="key")
+    deleted = await made.service.delete(T1, by="key")
     assert deleted.counts == {"conversations": 4, "facts": 1, "threads": 1, "index": 6}
     assert set(deleted.remaining.values()) == {0}
     await _only_the_other_is_left(opened)
     with pytest.raises(NotFound):
-        await made.book.delete(T1, by="key")
+        await made.service.delete(T1, by="key")
     await say(opened.store, "again", turn_id="t1 0")
-    assert (await made.book.overview(T1)).as_whole_json()["summary"] is None
+    assert (await made.service.overview(T1)).as_whole_json()["summary"] is None
     await made.close()
 
 
@@ -447,12 +452,12 @@ async def test_a_deletion_that_was_killed_is_finished_by_another(tmp_path: Path)
             died = False
             dying = make(stores.mortal(calls))
             try:
-                await dying.book.delete(T1, by="key")
+                await dying.service.delete(T1, by="key")
             except Killed:
                 died = True
             assert died == (calls < 5)
             if died:
-                await made.book.delete(T1, by="key")
+                await made.service.delete(T1, by="key")
             await _only_the_other_is_left(stores)
             await dying.close()
             await made.close()
@@ -463,7 +468,7 @@ async def test_points_that_a_broken_index_kept_go_when_it_is_back(opened: Stores
     broken = _Broken(opened.index)
     made.erasing.holders = [*made.erasing.holders[:-1], IndexHolder(cast("VectorIndex", broken))]
     with pytest.raises(ErasurePending):
-        await made.book.delete(T1, by="key")
+        await made.service.delete(T1, by="key")
     assert await opened.store.conversations.last_position(T1) == 0
     broken.is_down = False
     made.erasing.start()
@@ -501,10 +506,10 @@ async def _only_the_other_is_left(stores: Stores) -> None:
     assert len(entries) == 7
 
 
-async def _dies(dying: Book) -> bool:
+async def _dies(dying: Opened) -> bool:
     """Whether the archive was cut off. A killed process says nothing: what its tasks raised is of no interest."""
     try:
-        await dying.book.archive(T1)
+        await dying.service.archive(T1)
     except Killed:
         return True
     return False

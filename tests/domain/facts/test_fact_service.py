@@ -126,7 +126,7 @@ async def test_a_patch_changes_what_it_names(home: House) -> None:
     await home.check_index()
 
 
-async def test_a_keyless_facts_text_is_value_and_statement(home: House) -> None:
+async def test_a_notes_text_is_value_and_statement(home: House) -> None:
     await home.turn("a", Proposal("add", None, None, "The user likes tea.", "likes tea"))
     (fact,) = await home.living()
     changed = await home.facts.patch("ada", fact.id, {"statement": "The user likes coffee."})
