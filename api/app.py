@@ -17,6 +17,7 @@ from recollect.api.middleware.access_log import AccessLog
 from recollect.api.middleware.cors import Cors, check_origins
 from recollect.api.middleware.guard import BodyLimit, HostGuard
 from recollect.api.openai import door as openai_door
+from recollect.api.openai import models as openai_models
 from recollect.api.routes import (
     admin,
     agent,
@@ -47,6 +48,7 @@ ROUTERS = (
     home.router,
     agent.router,
     openai_door.router,
+    openai_models.router,
     turns.router,
     regenerate.router,
     threads.router,

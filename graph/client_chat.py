@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from recollect.graph.history import KnownMessage
 from recollect.graph.state import Json
+
+Unkept = Literal["no_thread", "store_false", "chore"]
+"""Why nothing is stored of a request: it names no thread, the client does not want it, or it is a front end's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +17,7 @@ class ClientChat:
 
     `history` are the messages before the user's, `rounds` those behind it: calls of the client's tools and their
     results. `content` is the user's message in parts, where it is more than text. `parameters` go to the model as they
-    are; `model` and `api_key` stand in for the configured ones.
+    are; `model` and `api_key` stand in for the configured ones. `unkept` says why nothing of the request is stored.
     """
 
     history: tuple[Json, ...] = ()
@@ -24,6 +27,7 @@ class ClientChat:
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     model: str | None = None
     api_key: str | None = field(default=None, repr=False)
+    unkept: Unkept | None = None
 
     @property
     def stores_late(self) -> bool:

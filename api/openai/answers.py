@@ -6,12 +6,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from recollect.api.openai.fate import RememberedAnswer, remembered
+from recollect.graph.running_turn import RunningTurn
 from recollect.memory.values.turn import Turn
 
 Json = dict[str, Any]
-
-STORED = "X-Memory-Stored"
-"""The header of a completion that says whether its turn is stored."""
 
 
 class FunctionAnswer(BaseModel):
@@ -55,24 +54,7 @@ class ChatUsageAnswer(BaseModel):
     total_tokens: int
 
 
-class MemoryHitAnswer(BaseModel):
-    """One recalled memory; `role` is who said it, or its kind."""
-
-    role: Literal["user", "assistant", "fact", "summary", "document"]
-    content: str
-    created_at: str
-    score: float
-
-
-class StoredAnswer(BaseModel):
-    """What became of the turn."""
-
-    stored: bool = Field(
-        description="Whether it is kept: not without a thread, nor where the client's tools are called."
-    )
-
-
-class ChatCompletionAnswer(BaseModel):
+class ChatCompletionAnswer(RememberedAnswer):
     """A chat completion, with what was recalled."""
 
     id: str
@@ -81,9 +63,6 @@ class ChatCompletionAnswer(BaseModel):
     model: str
     choices: list[ChoiceAnswer]
     usage: ChatUsageAnswer
-    memory: StoredAnswer
-    memory_hits: list[MemoryHitAnswer]
-    memory_degraded: list[str] | None = Field(None, description="Only where parts of the memory failed: their names.")
 
 
 class ModelAnswer(BaseModel):
@@ -102,7 +81,7 @@ class ModelsAnswer(BaseModel):
     data: list[ModelAnswer]
 
 
-def completion(turn: Turn, *, completion_id: str, is_stored: bool) -> Json:
+def completion(turn: Turn, running: RunningTurn) -> Json:
     """Return the turn as a chat completion."""
     calls = tool_calls(turn)
     message: Json = {"role": "assistant", "content": said(turn) or (None if calls else ""), "refusal": None}
@@ -110,19 +89,19 @@ def completion(turn: Turn, *, completion_id: str, is_stored: bool) -> Json:
         message["tool_calls"] = calls
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(turn)}
     return {
-        "id": completion_id,
+        "id": completion_id(running),
         "object": "chat.completion",
         "created": int(turn.reply.created_at.timestamp()) if turn.reply is not None else int(time.time()),
         "model": _result(turn)["model"],
         "choices": [choice],
         "usage": usage(turn),
-        **remembered(turn, is_stored=is_stored),
+        **remembered(turn, running),
     }
 
 
-def stored_header(is_stored: bool) -> dict[str, str]:
-    """Return the header that says whether the turn is stored."""
-    return {STORED: "true" if is_stored else "false"}
+def completion_id(running: RunningTurn) -> str:
+    """Return the completion's id, which names the turn."""
+    return f"chatcmpl-{running.turn_id}"
 
 
 def said(turn: Turn) -> str:
@@ -145,22 +124,6 @@ def usage(turn: Turn) -> Json:
     counted = _result(turn)["usage"]
     read, written = counted["input_tokens"], counted["output_tokens"]
     return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
-
-
-def remembered(turn: Turn, *, is_stored: bool) -> Json:
-    """Return whether the turn is stored, what was recalled, and which parts of the memory failed."""
-    memory = _result(turn)["memory"]
-    hits = [
-        {
-            "role": hit["role"] or hit["kind"],
-            "content": hit["content"],
-            "created_at": hit["created_at"],
-            "score": hit["score"],
-        }
-        for hit in memory["hits"]
-    ]
-    shown: Json = {"memory": {"stored": is_stored}, "memory_hits": hits}
-    return {**shown, "memory_degraded": memory["degraded"]} if memory["degraded"] else shown
 
 
 def model_list(names: Iterable[str]) -> Json:

@@ -1,13 +1,11 @@
 """The fields of a chat request. OpenAI's clients send many more; unknown ones are ignored."""
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from fastapi import Header
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     StrictBool,
@@ -16,7 +14,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from recollect.api.schemas.requests import Cosine, Domains, Id, Weight
+from recollect.api.openai.memory_fields import MemoryFields
 
 PASSED_ON = frozenset(
     {
@@ -93,12 +91,6 @@ def _check_one(value: int) -> int:
     return value
 
 
-def _split(value: Any) -> Any:
-    """Split a header's list at its commas; FastAPI gives such a list as one text."""
-    texts = value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType] - from a header
-    return [part.strip() for text in texts for part in str(text).split(",") if part.strip()]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - as above
-
-
 Objects = Annotated[list[dict[str, Any]], AfterValidator(check_sendable)]
 Messages = Annotated[
     list[dict[str, Any]],
@@ -116,7 +108,6 @@ Stop = Annotated[
     AfterValidator(_check_stop),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
-TopK = Annotated[int, Field(ge=0, le=50)]
 
 
 class StreamOptions(BaseModel):
@@ -125,7 +116,7 @@ class StreamOptions(BaseModel):
     include_usage: StrictBool | None = Field(None, description="Add a last chunk with the usage.")
 
 
-class ChatCompletionRequest(BaseModel):
+class ChatCompletionRequest(MemoryFields):
     """A chat request as OpenAI's clients send it, with the fields of the memory."""
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [EXAMPLE]})
@@ -154,41 +145,7 @@ class ChatCompletionRequest(BaseModel):
     user: Annotated[Any, WithJsonSchema({"type": "string"})] = Field(
         None, description="Whose memory it is; ignored where the key is one user's own."
     )
-    memory_id: Id | None = Field(None, description="The thread; without one nothing is stored or learned.")
-    memory_scope: Literal["thread", "user"] | None = Field(
-        None, description="Search this thread, or all of the user's."
-    )
-    memory_top_k: Annotated[StrictInt, Field(ge=0, le=50)] | None = Field(None, description="Most hits; 0: no search.")
-    memory_recency_weight: Weight | None = Field(None, description="Share of recency in a hit's score.")
-    memory_score_threshold: Cosine | None = Field(None, description="Least cosine similarity of a hit.")
-    memory_domains: Domains | None = None
 
     def parameters(self) -> dict[str, Any]:
         """What goes to the model as it is."""
         return self.model_dump(include=set(PASSED_ON), exclude_none=True)
-
-
-class MemoryHeaders(BaseModel):
-    """The memory's fields for clients that cannot add any to the body, which goes first."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    key: Id | None = Field(
-        None, alias="Idempotency-Key", description="The turn's id: the same one again gets the same."
-    )
-    user: Annotated[str, Field(max_length=128)] | None = Field(None, alias="X-Memory-User", description="As `user`.")
-    memory_id: Id | None = Field(None, alias="X-Memory-Id", description="As `memory_id`.")
-    scope: Literal["thread", "user"] | None = Field(None, alias="X-Memory-Scope", description="As `memory_scope`.")
-    top_k: TopK | None = Field(None, alias="X-Memory-Top-K", description="As `memory_top_k`.")
-    recency_weight: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = Field(
-        None, alias="X-Memory-Recency-Weight", description="As `memory_recency_weight`."
-    )
-    score_threshold: Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)] | None = Field(
-        None, alias="X-Memory-Score-Threshold", description="As `memory_score_threshold`."
-    )
-    domains: (
-        Annotated[Domains, BeforeValidator(_split), WithJsonSchema({"type": "string", "maxLength": 1_400})] | None
-    ) = Field(None, alias="X-Memory-Domains", description="As `memory_domains`, separated by commas.")
-
-
-ChatHeaders = Annotated[MemoryHeaders, Header(convert_underscores=False)]

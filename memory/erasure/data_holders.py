@@ -156,6 +156,7 @@ def data_holders(
     return (
         StoreHolder("keys", store, delete_keys),
         StoreHolder("work", store, store.erasures.delete_work),
+        StoreHolder("client_records", store, store.client_records.delete),
         StoreHolder("conversations", store, delete_conversations),
         StoreHolder("facts", store, store.facts.delete),
         StoreHolder("threads", store, store.threads.delete),

@@ -9,6 +9,7 @@ single records (unique inserts, conditional updates): no transaction spans two o
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
+from recollect.memory.ports.client_records import ClientRecords
 from recollect.memory.ports.conversations import Conversations
 from recollect.memory.ports.counts import Counts
 from recollect.memory.ports.documents import Documents
@@ -78,6 +79,11 @@ class Store(Protocol):
     @property
     def keys(self) -> Keys:
         """API keys."""
+        ...
+
+    @property
+    def client_records(self) -> ClientRecords:
+        """Open rounds and conversations of OpenAI's clients."""
         ...
 
     @property

@@ -32,6 +32,7 @@ QUEUE = "thread_queue"
 PROCESSES = "processes"
 SCHEMA = "schema"
 KEYS = "keys"
+CLIENT_RECORDS = "client_records"
 ERASURES = "erasures"
 TOMBSTONES = "tombstones"
 

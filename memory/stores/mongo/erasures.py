@@ -17,6 +17,7 @@ from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.mongo.connection import (
     ATTACHMENTS,
     CLAIMS,
+    CLIENT_RECORDS,
     CONVERSATIONS,
     DOCUMENTS,
     ERASURES,
@@ -45,6 +46,7 @@ HOLDERS: Mapping[str, tuple[str, str | None]] = {
     PASSAGES: ("documents", None),
     ATTACHMENTS: ("documents", "thread_id"),
     KEYS: ("keys", None),
+    CLIENT_RECORDS: ("client_records", "thread_id"),
 }
 """For each collection that holds users' data: its data holder, and the field that names the thread."""
 WORK = frozenset({CLAIMS, QUEUE})

@@ -12,6 +12,7 @@ from pymongo import ASCENDING, DESCENDING
 
 from recollect.memory.stores.mongo.connection import (
     ATTACHMENTS,
+    CLIENT_RECORDS,
     CONVERSATIONS,
     DOCUMENTS,
     FACTS,
@@ -36,6 +37,7 @@ _ALWAYS: Mapping[str, str] = {
     PASSAGES: "place",
     ATTACHMENTS: "attached_at",
     KEYS: "digest",
+    CLIENT_RECORDS: "expires_at",
 }
 _SAMPLE = 20
 _NO_TEXTS: Record = {"content": False, "update": False, "result": False, "text": False}

@@ -11,6 +11,7 @@ from pymongo import ASCENDING
 
 from recollect.memory.stores.mongo.connection import (
     ATTACHMENTS,
+    CLIENT_RECORDS,
     CONVERSATIONS,
     DOCUMENTS,
     ERASURES,
@@ -86,6 +87,11 @@ _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
     KEYS: (
         (("user_id",), False),
         (("created_at", "_id"), False),
+    ),
+    CLIENT_RECORDS: (
+        (("user_id", "id"), False),
+        (("user_id", "thread_id", "id"), False),
+        (("expires_at",), False),
     ),
 }
 _FACTS_VERSION = 2

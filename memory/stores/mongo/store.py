@@ -6,6 +6,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from recollect.memory.ports.store import Store
+from recollect.memory.stores.mongo.client_records import MongoClientRecords
 from recollect.memory.stores.mongo.connection import (
     CONVERSATIONS,
     DOCUMENTS,
@@ -47,6 +48,7 @@ class MongoStore:
         self.documents = MongoDocuments(connection)
         self.queue = queue
         self.keys = MongoKeys(connection)
+        self.client_records = MongoClientRecords(connection)
         self.erasures = MongoErasures(connection)
         self._connection = connection
 

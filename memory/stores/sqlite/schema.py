@@ -254,7 +254,26 @@ PRAGMA user_version = 7;
 COMMIT;
 """
 
-SCRIPTS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH)
+# Open rounds and conversations of OpenAI's clients.
+_EIGHTH = """
+BEGIN IMMEDIATE;
+CREATE TABLE client_records (
+    user_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    content TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX client_records_by_id ON client_records (user_id, id);
+CREATE INDEX client_records_by_thread ON client_records (user_id, thread_id, id);
+CREATE INDEX client_records_ending ON client_records (expires_at) WHERE expires_at IS NOT NULL;
+PRAGMA user_version = 8;
+COMMIT;
+"""
+
+SCRIPTS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH)
 """Each brings a file up by one version. Files were made by them, so they never change."""
 VERSION = len(SCRIPTS)
 

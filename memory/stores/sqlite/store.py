@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from recollect.memory.ports.store import Store
+from recollect.memory.stores.sqlite.client_records import SqliteClientRecords
 from recollect.memory.stores.sqlite.conversations import SqliteConversations
 from recollect.memory.stores.sqlite.counts import SqliteCounts
 from recollect.memory.stores.sqlite.database import SqliteDatabase, open_database
@@ -53,6 +54,7 @@ class SqliteStore:
         self.documents = SqliteDocuments(database)
         self.queue = LocalThreadQueue()
         self.keys = SqliteKeys(database)
+        self.client_records = SqliteClientRecords(database)
         self.erasures = SqliteErasures(database)
         self._database = database
 

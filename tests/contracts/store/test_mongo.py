@@ -1,6 +1,7 @@
 import pytest
 
 from recollect.memory.stores.mongo import open_mongo_store
+from tests.contracts.store.client_records import ClientRecordsContract
 from tests.contracts.store.conftest import Backend, MongoDatabase
 from tests.contracts.store.conversations import ConversationsContract
 from tests.contracts.store.counts import CountsContract
@@ -88,6 +89,10 @@ class TestWholeUser(Mongo, WholeUserContract):
 
 
 class TestKeys(Mongo, KeysContract):
+    pass
+
+
+class TestClientRecords(Mongo, ClientRecordsContract):
     pass
 
 

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from recollect.memory.stores.sqlite import open_sqlite_store
+from tests.contracts.store.client_records import ClientRecordsContract
 from tests.contracts.store.conftest import Backend
 from tests.contracts.store.conversations import ConversationsContract
 from tests.contracts.store.counts import CountsContract
@@ -90,6 +91,10 @@ class TestWholeUser(Sqlite, WholeUserContract):
 
 
 class TestKeys(Sqlite, KeysContract):
+    pass
+
+
+class TestClientRecords(Sqlite, ClientRecordsContract):
     pass
 
 

@@ -14,7 +14,18 @@ from tests.service.support.locked import caller, key_caller, owner_token, said
 from tests.service.support.running import Service, model_settings, service, until
 from tests.service.support.scripts import events, facts, hits, learning, posting, texts
 
-HOLDERS = {"keys", "work", "conversations", "facts", "threads", "documents", "index", "terminal", "query_cache"}
+HOLDERS = {
+    "keys",
+    "work",
+    "client_records",
+    "conversations",
+    "facts",
+    "threads",
+    "documents",
+    "index",
+    "terminal",
+    "query_cache",
+}
 
 
 def erase(running: Service, user: str) -> dict[str, Any]:

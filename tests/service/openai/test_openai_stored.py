@@ -33,13 +33,18 @@ def asked(running: Service, whose: str, text: str, **more: Any) -> tuple[str | N
 def test_a_turn_is_stored_where_a_thread_is_named(
     served: Service, model: FakeOpenAI, user: str, form: dict[str, Any]
 ) -> None:
-    for more, stored in (({"memory_id": "t1"}, True), ({}, False)):
-        header, said = asked(served, user, "Hello.", **more, **form)
-        assert (header, said["memory"]) == (str(stored).lower(), {"stored": stored})
+    header, said = asked(served, user, "Hello.", memory_id="t1", **form)
+    whole = served.get(f"/api/turns/{said['memory']['turn_id']}", user_id=user)
+    assert whole["thread_id"] == "t1"
+    kept = {"stored": True, "user_id": user, "thread_id": "t1", "turn_id": whole["turn_id"], "reason": None}
+    assert (header, said["memory"]) == ("true", kept)
+    header, said = asked(served, user, "Hello.", **form)
+    unkept = {"stored": False, "user_id": user, "thread_id": None, "turn_id": None, "reason": "no_thread"}
+    assert (header, said["memory"]) == ("false", unkept)
     assert len(texts(served, user=user)) == 2
     model.script(call("get_weather", city="Oslo"))
     header, said = asked(served, user, "Does it rain?", memory_id="t2", tools=[WEATHER], **form)
-    assert (header, said["memory"]) == ("false", {"stored": False})
+    assert (header, said["memory"]) == ("false", {**unkept, "thread_id": "t2", "reason": None})
     assert served.get("/api/threads", user_id=user)["items"][0]["thread_id"] == "t1"
 
 

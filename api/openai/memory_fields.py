@@ -1,0 +1,75 @@
+"""The memory's fields of a request of OpenAI's clients: in the body, or in headers where a client cannot add any."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import Header
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, WithJsonSchema
+
+from recollect.api.schemas.requests import Cosine, Domains, Id, Weight
+
+
+def _split(value: Any) -> Any:
+    """Split a header's list at its commas; FastAPI gives such a list as one text."""
+    texts = value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType] - from a header
+    return [part.strip() for text in texts for part in str(text).split(",") if part.strip()]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - as above
+
+
+TopK = Annotated[int, Field(ge=0, le=50)]
+
+
+class MemoryFields(BaseModel):
+    """The memory's own fields of a body."""
+
+    memory_id: Id | None = Field(None, description="The thread; without one nothing is stored or learned.")
+    memory_scope: Literal["thread", "user"] | None = Field(
+        None, description="Search this thread, or all of the user's."
+    )
+    memory_top_k: Annotated[StrictInt, Field(ge=0, le=50)] | None = Field(None, description="Most hits; 0: no search.")
+    memory_recency_weight: Weight | None = Field(None, description="Share of recency in a hit's score.")
+    memory_score_threshold: Cosine | None = Field(None, description="Least cosine similarity of a hit.")
+    memory_domains: Domains | None = None
+
+
+class MemoryHeaders(BaseModel):
+    """The memory's fields for clients that cannot add any to the body, which goes first."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    key: Id | None = Field(
+        None, alias="Idempotency-Key", description="The turn's id: the same one again gets the same."
+    )
+    user: Annotated[str, Field(max_length=128)] | None = Field(None, alias="X-Memory-User", description="As `user`.")
+    memory_id: Id | None = Field(None, alias="X-Memory-Id", description="As `memory_id`.")
+    scope: Literal["thread", "user"] | None = Field(None, alias="X-Memory-Scope", description="As `memory_scope`.")
+    top_k: TopK | None = Field(None, alias="X-Memory-Top-K", description="As `memory_top_k`.")
+    recency_weight: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = Field(
+        None, alias="X-Memory-Recency-Weight", description="As `memory_recency_weight`."
+    )
+    score_threshold: Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)] | None = Field(
+        None, alias="X-Memory-Score-Threshold", description="As `memory_score_threshold`."
+    )
+    domains: (
+        Annotated[Domains, BeforeValidator(_split), WithJsonSchema({"type": "string", "maxLength": 1_400})] | None
+    ) = Field(None, alias="X-Memory-Domains", description="As `memory_domains`, separated by commas.")
+
+
+ChatHeaders = Annotated[MemoryHeaders, Header(convert_underscores=False)]
+
+
+def memory_options(body: MemoryFields, headers: MemoryHeaders) -> dict[str, Any]:
+    """Return the memory's options of a turn; the body overrides the headers."""
+    said: Mapping[str, tuple[Any, Any]] = {
+        "scope": (body.memory_scope, headers.scope),
+        "top_k": (body.memory_top_k, headers.top_k),
+        "recency_weight": (body.memory_recency_weight, headers.recency_weight),
+        "score_threshold": (body.memory_score_threshold, headers.score_threshold),
+        "domains": (body.memory_domains, headers.domains),
+    }
+    options = {name: first if first is not None else second for name, (first, second) in said.items()}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def stateless(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a request of which nothing is stored: it has no thread to search or to show."""
+    return {**options, "scope": "user", "window": 0}
