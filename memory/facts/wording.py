@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from recollect.memory.language.folding import nfkc
+from recollect.memory.language.punctuation import CLOSING_MARKS, asks
 from recollect.memory.language.words import word_set
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.fact import Fact, fold, is_key
@@ -41,8 +42,6 @@ _NUMBERS = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
 _WORDS = re.compile(r"[^\W_]+")
 _IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+")
 _STEM = 4
-_CLOSING = "\"'\u201d\u2019\u00bb) "
-_QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class Wording:
         """Return why these texts make no fact under `key` (empty, a bare yes or no, a question), or None."""
         if not (self.statement if key is None else self.value):
             return f"the {'statement' if key is None else 'value'} is empty"
-        if any(text.rstrip(_CLOSING).endswith(_QUESTION_MARKS) for text in (self.value, self.statement)):
+        if any(asks(text.rstrip(CLOSING_MARKS + " ")) for text in (self.value, self.statement)):
             return "it is a question"
         if fold(self.statement or self.value) in _YES_NO:
             return "it is a bare yes or no"

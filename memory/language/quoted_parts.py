@@ -8,6 +8,8 @@ name of a band.
 import re
 from collections.abc import Iterator
 
+from recollect.memory.language.punctuation import SENTENCE_ENDS
+
 _QUOTED_LINE = re.compile(r"[ \t\u3000]*[>\uff1e]")
 _FENCE = re.compile(r"[ \t]{0,3}(?:[>\uff1e][ \t]?)*(`{3,}|~{3,})")
 _BARE_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*$")
@@ -58,7 +60,8 @@ _APOSTROPHES = frozenset("'\u2019\u2018\u201b\u00b4`")
 _MOST_NAME_WORDS = 6
 _SPEAKS = re.compile(
     r"\b(?:i|i['\u2019]m|im|my|me|we|call|forget|ich|mein\w*|mich|mir|wir|je|j['\u2019]\w+|mon|ma|mes|moi|nous|yo|mi|mis|me|soy"
-    r"|vivo|trabajo|nosotros)\b|[.!?:\u3002\uff01\uff1f\u79c1\u6211]",
+    r"|vivo|trabajo|nosotros)\b"
+    rf"|[:{SENTENCE_ENDS}\u79c1\u6211]",
     re.IGNORECASE,
 )
 """Matches in quoted text that is somebody's speech rather than the name of something."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from operator import mul
 
-from recollect.memory.language.sentences import asks
+from recollect.memory.language.punctuation import asks
 from recollect.memory.ports.vector_index import Entry, Vector
 from recollect.memory.recall.candidate import Candidate
 from recollect.memory.recall.query import PreparedQuery

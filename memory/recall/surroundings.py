@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from recollect.memory.language.sentences import asks
+from recollect.memory.language.punctuation import asks
 from recollect.memory.ports.timeline import Timeline
 from recollect.memory.ports.vector_index import Entry, episode
 from recollect.memory.recall.hit import Hit

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from recollect.memory.background.long_texts import off_loop
+from recollect.memory.language.punctuation import CLOSING_MARKS, asks
 from recollect.memory.language.words import word_set
 from recollect.memory.ports.summariser import Summary, SummaryTask
 from recollect.memory.threads.summary_text import cut_at_word, summary_sentences
@@ -112,4 +113,4 @@ def _weight(sentence: str) -> int:
     more = 2 * personal + names + any(char.isdigit() for char in text) + bool(bare & _DECIDES)
     if not more and len(said) < _SHORT and not (_UNSPACED.search(text) and len(text) > _SHORT_UNSPACED):
         return 0
-    return 1 if text.rstrip("\"')\u201d\u00bb ").endswith(("?", "\uff1f", "\u061f")) else 2 + more
+    return 1 if asks(text.rstrip(CLOSING_MARKS + " ")) else 2 + more

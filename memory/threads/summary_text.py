@@ -2,6 +2,7 @@
 
 import re
 
+from recollect.memory.language.punctuation import SENTENCE_BREAK
 from recollect.memory.values.errors import UnreadableAnswer
 from recollect.memory.values.text import text_problem
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN
@@ -9,7 +10,6 @@ from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN
 MOST_ANSWER_CHARACTERS = 100_000
 """A longer answer is no summary of anything."""
 _THINKS, _THOUGHT = re.compile(r"<think(?:ing)?>"), re.compile(r"</think(?:ing)?>")
-_SENTENCE_BREAK = re.compile(r"(?<=[.!?\u2026])[\"')\]\u201d\u00bb]*\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 _ABBREVIATION = re.compile(
     r"(?:^|[^\w.])(?:St|Mr|Mrs|Ms|Dr|Prof|Jr|Sr|No|Nr|vs|e\.g|i\.e|z\.B|bzw|ca|[A-Z]|\d{1,2})\.$"
 )
@@ -39,7 +39,7 @@ def summary_sentences(text: str) -> list[str]:
     found: list[str] = []
     for line in text.splitlines():
         begun: list[str] = []
-        for piece in _SENTENCE_BREAK.split(line):
+        for piece in SENTENCE_BREAK.split(line):
             begun += piece.split()
             if begun and not _ABBREVIATION.search(f" {begun[-1]}"):
                 found.append(" ".join(begun))
@@ -54,7 +54,7 @@ def cut_at_sentence(text: str, tokens: int) -> str:
     most = tokens * CHARACTERS_PER_TOKEN
     if len(text) <= most:
         return text
-    ends = [found.start() for found in _SENTENCE_BREAK.finditer(text, 0, most + 1) if found.start() <= most]
+    ends = [found.start() for found in SENTENCE_BREAK.finditer(text, 0, most + 1) if found.start() <= most]
     whole = text[: ends[-1]].rstrip() if ends else ""
     return whole or cut_at_word(text, most)
 

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from recollect.memory.language.folding import nfkc
+from recollect.memory.language.punctuation import QUESTION_MARKS, SENTENCE_ENDS
 from recollect.memory.language.words import word_set
 
 MOST_CHARACTERS = 2_000
@@ -24,10 +25,8 @@ _QUOTATION_MARKS = dict.fromkeys(
 _INVISIBLE = dict.fromkeys([0x00AD, 0x200B, 0x2060, 0xFEFF])
 _BLANKS = re.compile(r"\s+")
 _LINE_END = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_SENTENCE_ENDS = ".!?\u3002\u061f"
-_CLAUSE_ENDS = _SENTENCE_ENDS + ",;:\u3001"
-_SENTENCE_BREAK = re.compile(r"[.!] |\u3002")
-_QUESTION_MARKS = "?\u061f"
+_CLAUSE_ENDS = SENTENCE_ENDS + ",;:\u3001"
+_STATEMENT_BREAK = re.compile(r"[.!] |\u3002")
 _QUESTION_WORDS = word_set(
     "what who whom whose which where when why how do does did am is are was were can could will would shall should "
     "may might must have has had don't doesn't didn't isn't aren't wasn't can't won't"
@@ -134,11 +133,11 @@ def _is_question(said: str, start: int, end: int) -> bool:
     A quote that opens with a statement of its own ("I'm Ada. Who are you?") is no question.
     """
     ending = said[start:end].rstrip("' ")
-    if ending[-1] not in _QUESTION_MARKS:
+    if ending[-1] not in QUESTION_MARKS:
         following = said[end : end + 8].lstrip("' .!")
-        if following[:1] not in _QUESTION_MARKS or not following or ending[-1] in _SENTENCE_ENDS:
+        if following[:1] not in QUESTION_MARKS or not following or ending[-1] in SENTENCE_ENDS:
             return False
-    first, *rest = _SENTENCE_BREAK.split(ending)
+    first, *rest = _STATEMENT_BREAK.split(ending)
     if rest and first.split()[0] not in _QUESTION_WORDS:
         return False
     near = max(0, start - _MOST_BEFORE)

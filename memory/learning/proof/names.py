@@ -5,12 +5,13 @@ from collections.abc import Collection, Iterator
 
 from recollect.memory.language.folding import nfkc
 from recollect.memory.language.lexemes import STOP_WORDS
+from recollect.memory.language.punctuation import CLOSING_MARKS, SENTENCE_ENDS
 from recollect.memory.language.words import word_set
 from recollect.memory.learning.proof.times import is_month, is_weekday
 from recollect.memory.learning.proof.vocabulary import CASELESS, Vocabulary, pairs_of
 
 _WORD = re.compile(r"[^\W\d_](?:[\w\u2019'\u00b7]*\w)?")
-_ENDS = re.compile(r"[.!?:\u2026\u3002\uff01\uff1f]['\")\u2019\u201d\u00bb]*\s+$|^\s*$|\n\s*$")
+_ENDS = re.compile(rf"[:{SENTENCE_ENDS}][{re.escape(CLOSING_MARKS)}]*\s+$|^\s*$|\n\s*$")
 _POSSESSIVE = re.compile(r"['\u2019](?:s|\u0455)?$|['\u2019](?:m|ve|d|ll|re)$")
 _NO_NAMES = word_set(
     "never always yes no none note i i'm i've i'd user users user's users' nutzer nutzers nutzerin benutzer benutzerin "

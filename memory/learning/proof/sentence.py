@@ -5,13 +5,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from recollect.memory.language.punctuation import SPACED_ENDS, UNSPACED_ENDS
 from recollect.memory.language.words import word_set
 from recollect.memory.learning.proof.evidence import Heard
 from recollect.memory.learning.proof.negations import denies
 
 MOST_AROUND = 600
 """A sentence has at most this many characters before its quote, and behind it."""
-_END = re.compile(r"(?:[.!?\u2026\u061f]+[')\]]*(?=\s|$)|[!?\u3002](?!\s*')|\n)")
+_END = re.compile(rf"(?:[{SPACED_ENDS}]+[')\]]*(?=\s|$)|[!?{UNSPACED_ENDS}](?!\s*')|\n)")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:dr|mr|mrs|ms|st|prof|jr|sr|inc|ltd|vs|etc|approx|ca|bzw|nr|no|tel|str|e\.g|i\.e|z\.b|d\.h|p\.ex"
     r"|mme|m|sra?|av"

@@ -4,6 +4,7 @@
 import re
 from dataclasses import dataclass
 
+from recollect.memory.language.punctuation import QUESTION_MARKS, SENTENCE_ENDS
 from recollect.memory.language.words import word_set
 from recollect.memory.learning.proof.evidence import heard
 from recollect.memory.learning.proof.vocabulary import CASELESS
@@ -21,8 +22,7 @@ _NO = word_set(
 _FILLERS = word_set(
     "i do am is it that's i'm we please thanks have was that did das ich stimmt merci please, c'est es so"
 )
-_QUESTION = re.compile(r"[^.!?\u3002\uff01\uff1f\n]*[?\uff1f\u061f]")
-_SENTENCE_ENDS = re.compile(r"[.!?\u3002]+")
+_QUESTION = re.compile(rf"[^{SENTENCE_ENDS}\n]*[{QUESTION_MARKS}]")
 _WORD = re.compile(r"[^\W_](?:[\w'\u2019.,-]*[^\W_])?")
 _IDEOGRAPHS = re.compile("[\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]")
 _HEAVY, _LIGHT = 0.5, 0.25

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from recollect.memory.language.punctuation import SENTENCE_ENDS, UNSPACED_ENDS, asks
 from recollect.memory.language.quoted_parts import own_words, without_speech
 
 MOST_CHARACTERS = 16_000
@@ -16,7 +17,7 @@ _MOST_LEAD_INS = 8
 
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u00b4": "'", "`": "'"})
 _PASTED = re.compile(r"(?:assistant|user|system|ai|bot|human) ?:", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"(?<=[.!?;\u2026\u3002\uff01\uff1f]) |(?<=[\u3002\uff01\uff1f])")
+_SENTENCE_END = re.compile(rf"(?<=[;{SENTENCE_ENDS}]) |(?<=[{UNSPACED_ENDS}])")
 _ABBREVIATION = re.compile(r"\b(?:St|Mr|Mrs|Ms|Dr|Prof|Jr|Sr|Inc|Ltd|vs|e\.g|i\.e|[A-HJ-Z])\.$")
 _SUBJECT = (
     r"(?=(?:i|i'm|i've|i'd|my|mine|call|you can call|please|forget|what|what's|who|where|when|why|how|do|does|did|am|is"
@@ -118,9 +119,9 @@ def _sentences(message: str) -> Iterator[str]:
 
 
 def _read_sentence(sentence: str, stated: list[Clause], asked: list[str]) -> None:
-    is_question = sentence.endswith(("?", "\uff1f"))
+    is_question = asks(sentence)
     reported = _REPORTED.search(sentence) or _REPORTED_BY_NAME.search(sentence)
-    parts = [part for part in _parts(sentence.rstrip(" .!?;\u2026\u3002\uff01\uff1f")) if part.text]
+    parts = [part for part in _parts(sentence.rstrip(f" ;{SENTENCE_ENDS}")) if part.text]
     for place, part in enumerate(parts):
         if _ASKS.match(part.text) or (is_question and place == len(parts) - 1):
             asked.append(" ".join(other.evidence for other in parts[place:]))

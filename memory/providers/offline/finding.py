@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from recollect.memory.language.folding import nfkd
+from recollect.memory.language.punctuation import SENTENCE_ENDS
 
 MOST_VALUE_CHARACTERS = 120
 _MOST_KEY_CHARACTERS = 64
@@ -51,7 +52,7 @@ def key_of(text: str, prefix: str = "") -> str:
 def trimmed(text: str) -> str:
     """Return a value without trailing times, afterthoughts and punctuation; "" if it is too long for a value."""
     for _ in range(4):
-        shorter = _AFTERTHOUGHT.sub("", text.strip().rstrip(" .,;:!?\u2026)\u3002").lstrip(" (")).strip()
+        shorter = _AFTERTHOUGHT.sub("", text.strip().rstrip(f" ,;:){SENTENCE_ENDS}").lstrip(" (")).strip()
         if shorter == text:
             break
         text = shorter

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from recollect.memory.language.punctuation import asks
 from recollect.memory.language.words import word_set
 from recollect.memory.providers.offline.possessions import thing_key
 from recollect.memory.providers.offline.rules import canonical
@@ -176,7 +177,7 @@ def _of_texts(asked: str, known: KnownTexts) -> str:
     best, best_shared = "", 0
     for text in [*known.passages, *known.texts, *known.notes]:
         shared = len(wanted & _terms(text))
-        if shared and shared >= best_shared and not text.rstrip().endswith("?"):
+        if shared and shared >= best_shared and not asks(text):
             best, best_shared = text, shared
     if not best:
         return ""

@@ -16,7 +16,7 @@ import pytest
 from recollect.api.cli.terminal import plain_text
 from recollect.memory.facts import wording as proposal
 from recollect.memory.index import bm25
-from recollect.memory.language import folding, lexemes, quoted_parts, sentences
+from recollect.memory.language import folding, lexemes, punctuation, quoted_parts, sentences
 from recollect.memory.language.trivial import is_trivial
 from recollect.memory.learning.attribution import attribute
 from recollect.memory.learning.extraction.answer import read_text
@@ -115,7 +115,7 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "learning.reconciliation.plan": (lambda said: plan(_request(said)), ("a? ", "1 ", "\u3316")),
     "recall.query.prepare": (lambda said: prepare(said, names=["Ada Lovelace", "Bob"]), ("what x x ", "Ada ", " ")),
     "recall.query.relevance": (QUERY.relevance, ("\u3316",)),
-    "language.sentences.asks": (sentences.asks, (" ",)),
+    "language.punctuation.asks": (punctuation.asks, (" ",)),
     "language.sentences.sentences": (sentences.sentences, (". ", ".)", '"', "\n ")),
     "threads.summary_text.cut_at_sentence": (lambda said: summary_text.cut_at_sentence(said, 500), (". ",)),
     "threads.summary_text.cut_at_word": (lambda said: summary_text.cut_at_word(said, 500), (" ",)),
@@ -170,6 +170,8 @@ SHORT = {
     "temporal.dated_phrases.dated_phrases": "at most 500 characters, from find_interval",
     "documents.document_kind.kind_of": "a file's name",
     "learning.extraction.prompt.second_messages": "at most 2,000 characters of an answer",
+    "values.document.passage_id": "ids alone",
+    "values.document.text_hash": "one digest of the whole text",
     "values.fact.is_key": "64 characters at most",
     "temporal.foreign_times.first_phrase": "at most 500 characters, from find_interval",
     "transfer.import_line.read_id": "a field's name",
