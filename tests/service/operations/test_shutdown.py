@@ -113,7 +113,9 @@ def test_a_second_signal_changes_nothing(tmp_path: Path, fake: FakeOpenAI) -> No
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_an_idle_service_stops_at_once(tmp_path: Path, number: signal.Signals) -> None:
-    with Service(tmp_path) as running:
+    stopping = Service(tmp_path)
+    stopping.executed = True
+    with stopping as running:
         running.turn("Hello.", wait_for_memory=True)
         assert running.process is not None
         begun = time.monotonic()

@@ -2,9 +2,10 @@
 
 import os
 import subprocess
-import sys
 
-from tests.service.support.running import PROJECT, Service
+from tests.service.support.forked import Forked, Streams
+from tests.service.support.nursery import PROJECT, nursery
+from tests.service.support.running import Service
 
 SECONDS = 60
 
@@ -13,18 +14,11 @@ def recollect(running: Service, *arguments: str) -> "subprocess.CompletedProcess
     """Run a command with the service's settings, in the service's folder, whether or not it runs."""
     command = recollecting(running, *arguments)
     told, shown = command.communicate(timeout=SECONDS)
-    return subprocess.CompletedProcess(command.args, command.returncode, told, shown)
+    return subprocess.CompletedProcess(command.args, command.wait(), told, shown)
 
 
-def recollecting(running: Service, *arguments: str, stdin: int | None = None) -> "subprocess.Popen[str]":
-    """Start a command; its caller waits for it. `stdin`: a PIPE for what is typed into it."""
+def recollecting(running: Service, *arguments: str, typed: bool = False) -> Forked:
+    """Start a command; its caller waits for it. `typed`: something is typed into it."""
     settings = {"PYTHONPATH": str(PROJECT), "DATA_DIR": str(running.data_dir), "COLUMNS": "200", **running.settings}
-    return subprocess.Popen(
-        [sys.executable, "-c", "from recollect.api.cli.main import main; main()", *arguments],
-        cwd=running.folder,
-        env={**os.environ, **settings},
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    environment = {**os.environ, **settings}
+    return nursery().start(arguments, cwd=running.folder, env=environment, streams=Streams.piped(typed=typed))

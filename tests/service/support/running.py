@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -14,8 +13,10 @@ from typing import Any, Self
 
 import httpx
 
+from tests.service.support.forked import Forked, Streams
+from tests.service.support.nursery import PROJECT, nursery
+
 START_SECONDS = 20.0
-PROJECT = Path(__file__).parents[3]
 
 
 def free_port() -> int:
@@ -27,7 +28,10 @@ def free_port() -> int:
 
 
 class Service:
-    """One `recollect serve` process. Its folder is also its working directory, so that no `.env` reaches it."""
+    """One `recollect serve` process. Its folder is also its working directory, so that no `.env` reaches it.
+
+    Set `executed` before the start, and an interpreter of its own runs it, as for a user; else it is forked.
+    """
 
     def __init__(self, folder: Path, *, port: int | str | None = None, **settings: str) -> None:
         self.folder = folder
@@ -36,7 +40,8 @@ class Service:
         self.url = f"http://127.0.0.1:{self.port}"
         self.log_file = folder / "service.log"
         self.http = httpx.Client(base_url=self.url, timeout=60)
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Forked | None = None
+        self.executed = False
         self.settings = settings
 
     def start(self, *, wait: bool = True) -> Self:
@@ -49,14 +54,9 @@ class Service:
             "DATA_DIR": str(self.data_dir),
             **self.settings,
         }
-        with self.log_file.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", "from recollect.api.cli.main import main; main()", "serve"],
-                cwd=self.folder,
-                env=environment,
-                stdout=log,
-                stderr=log,
-            )
+        how = "execute" if self.executed else "fork"
+        streams = Streams.to_file(self.log_file)
+        self.process = nursery().start(["serve"], cwd=self.folder, env=environment, streams=streams, how=how)
         if wait:
             self.wait_until_up()
         return self
@@ -136,7 +136,7 @@ def model_settings(url: str, **more: str) -> dict[str, str]:
 
 
 def wait_until_up(
-    process: "subprocess.Popen[bytes]", ask: Callable[[], object], *, log: Callable[[], str], seconds: float
+    process: "Forked | subprocess.Popen[bytes]", ask: Callable[[], object], *, log: Callable[[], str], seconds: float
 ) -> None:
     """Wait until `ask` finds a server; fail with the log where the process ends or takes too long."""
     deadline = time.monotonic() + seconds

@@ -3,8 +3,6 @@
 import contextlib
 import os
 import re
-import subprocess
-import sys
 import termios
 from types import TracebackType
 from typing import Any, Self
@@ -12,14 +10,14 @@ from typing import Any, Self
 from pexpect import EOF, TIMEOUT  # pyright: ignore[reportMissingTypeStubs]
 from pexpect.fdpexpect import fdspawn  # pyright: ignore[reportMissingTypeStubs]
 
-from tests.service.support.running import PROJECT, Service
+from tests.service.support.forked import Streams
+from tests.service.support.nursery import PROJECT, nursery
+from tests.service.support.running import Service
 
 SECONDS = 60
 READY = "\x1b[?2004h"
 """The sequence that the line editor writes when it begins to read a line."""
 _SEQUENCES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
-# The terminal becomes the process's own, so that Ctrl-C is its signal.
-_START = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from recollect.api.cli.main import main; main()"
 
 
 class Terminal:
@@ -30,16 +28,9 @@ class Terminal:
         termios.tcsetwinsize(slave, (60, 200))
         settings = {"PYTHONPATH": str(PROJECT), "DATA_DIR": str(running.data_dir), **running.settings}
         terminal = {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "LANG": "C.UTF-8"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _START, *arguments],
-            cwd=running.folder,
-            env={**os.environ, **settings, **terminal, **environment},
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-        )
-        os.close(slave)
+        environment = {**os.environ, **settings, **terminal, **environment}
+        streams = Streams((slave, os.dup(slave), os.dup(slave)))
+        self.process = nursery().start(arguments, cwd=running.folder, env=environment, streams=streams, how="terminal")
         self._spawn: Any = fdspawn(master, encoding="utf-8", codec_errors="replace", timeout=SECONDS)
 
     def ready(self) -> str:

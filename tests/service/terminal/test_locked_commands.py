@@ -32,9 +32,9 @@ def elsewhere(tmp_path: Path) -> Iterator[Service]:
 
 
 def chatted(running: Service, lines: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = recollecting(running, "chat", "--user", "ada", *arguments, stdin=subprocess.PIPE)
+    command = recollecting(running, "chat", "--user", "ada", *arguments, typed=True)
     told, shown = command.communicate(lines, timeout=SECONDS)
-    return subprocess.CompletedProcess(command.args, command.returncode, told, shown)
+    return subprocess.CompletedProcess(command.args, command.wait(), told, shown)
 
 
 def with_key(elsewhere: Service, locked: Service, key: str | None, *command: str) -> "subprocess.CompletedProcess[str]":

@@ -24,9 +24,9 @@ def stopped(tmp_path: Path) -> Iterator[Service]:
 
 def piped(running: Service, lines: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """Run the command and type nothing: the lines come through a pipe."""
-    command = recollecting(running, *arguments, stdin=subprocess.PIPE)
+    command = recollecting(running, *arguments, typed=True)
     told, shown = command.communicate(lines, timeout=SECONDS)
-    return subprocess.CompletedProcess(command.args, command.returncode, told, shown)
+    return subprocess.CompletedProcess(command.args, command.wait(), told, shown)
 
 
 def test_answers_alone_are_printed(served: Service, model: FakeOpenAI, user: str) -> None:
@@ -70,7 +70,7 @@ def test_clearing_asks_nothing_and_is_done_with_yes_alone(served: Service, model
 
 
 def test_bytes_that_are_no_text_are_replaced(served: Service, model: FakeOpenAI, user: str) -> None:
-    command = recollecting(served, "chat", "--user", user, "--thread", "t1", stdin=subprocess.PIPE)
+    command = recollecting(served, "chat", "--user", user, "--thread", "t1", typed=True)
     assert command.stdin is not None
     os.write(command.stdin.fileno(), b"caf\xe9\n")
     assert command.communicate(timeout=SECONDS)[0] == "All right.\n"
@@ -88,7 +88,7 @@ def test_without_a_service_it_brings_its_own_and_leaves_all_in_order(stopped: Se
 
 def test_an_interrupt_ends_it(served: Service, model: FakeOpenAI, user: str) -> None:
     model.hang()
-    command = recollecting(served, "chat", "--user", user, "--thread", "t1", stdin=subprocess.PIPE)
+    command = recollecting(served, "chat", "--user", user, "--thread", "t1", typed=True)
     assert command.stdin is not None
     command.stdin.write("Hello.\nNever.\n")
     command.stdin.flush()

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from recollect.memory.transfer.front_matter import from_markdown, to_markdown
 from tests.service.support.commands import recollect, recollecting
 from tests.service.support.facts_of import FactsOf
+from tests.service.support.forked import Forked
 from tests.service.support.running import Service, until
 
 STATE = ".recollect-sync.json"
@@ -289,7 +289,7 @@ def test_links_are_not_followed(synced: Synced, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def watching(synced: Synced) -> Iterator["subprocess.Popen[str]"]:
+def watching(synced: Synced) -> Iterator[Forked]:
     process = recollecting(synced.running, "sync", str(synced.root), "--user", synced.user, "--watch")
     yield process
     if process.poll() is None:
@@ -297,7 +297,7 @@ def watching(synced: Synced) -> Iterator["subprocess.Popen[str]"]:
     process.communicate()
 
 
-def test_watching_goes_both_ways(synced: Synced, watching: "subprocess.Popen[str]") -> None:
+def test_watching_goes_both_ways(synced: Synced, watching: Forked) -> None:
     assert watching.stdout is not None
     assert "Watching" in watching.stdout.readline()
     city = synced.base / "facts" / "city.md"
@@ -315,7 +315,7 @@ def test_watching_goes_both_ways(synced: Synced, watching: "subprocess.Popen[str
     assert watching.wait(20) == 0
 
 
-def test_watching_tells_a_conflict_once_and_ends_with_it(synced: Synced, watching: "subprocess.Popen[str]") -> None:
+def test_watching_tells_a_conflict_once_and_ends_with_it(synced: Synced, watching: Forked) -> None:
     assert watching.stdout is not None
     assert "Watching" in watching.stdout.readline()
     os.kill(watching.pid, signal.SIGSTOP)
