@@ -1,22 +1,31 @@
-"""Converts frozen values to plain JSON and back, field by field by their annotations.
+"""Converts frozen dataclasses to plain JSON and back, as pydantic understands their annotations.
 
 Reading is strict, because the JSON comes from elsewhere: other types, numbers that no store holds, missing fields and
 (unless the caller allows them) unknown fields are refused with the path of the field.
 """
 
 import functools
-import math
-import types
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter
+from pydantic_core import (
+    ErrorDetails,
+    PydanticCustomError,
+    SchemaSerializer,
+    SchemaValidator,
+    ValidationError,
+    core_schema,
+)
 
 from recollect.memory.values.times import iso
 
 Kind = TypeVar("Kind")
 MOST_NUMBER = 2**53
 """Largest whole number that every JSON reader and every store keeps exactly."""
+MOST_ERRORS = 1_000
+_OWN_ERROR = "unfit"
 
 
 class Unfit(Exception):
@@ -24,20 +33,8 @@ class Unfit(Exception):
 
 
 def to_plain(value: object, *, sparse: bool = False) -> Any:
-    """Return `value` as plain JSON; times in ISO 8601, UTC. `sparse` leaves out fields that have their defaults."""
-    if isinstance(value, datetime):
-        return iso(value) if value.microsecond % 1000 == 0 else _exact(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        named = [(item, getattr(value, item.name)) for item in fields(value)]
-        kept = [(item.name, one) for item, one in named if not (sparse and one == _default(item))]
-        return {name: to_plain(one, sparse=sparse) for name, one in kept}
-    if isinstance(value, Mapping):
-        return {str(key): to_plain(one, sparse=sparse) for key, one in cast("Mapping[object, object]", value).items()}
-    if isinstance(value, list | tuple):
-        return [to_plain(one, sparse=sparse) for one in cast("Sequence[object]", value)]
-    if isinstance(value, int) and not isinstance(value, bool):
-        return int(value)  # drivers have kinds of their own
-    return value
+    """Return the dataclass `value` as plain JSON; times in ISO 8601, UTC. `sparse` leaves out fields with defaults."""
+    return _writer(type(value)).to_python(value, mode="json", exclude_defaults=sparse, warnings=False)
 
 
 def from_plain(kind: type[Kind], said: object, *, path: str = "", is_open: bool = False) -> Kind:
@@ -46,121 +43,103 @@ def from_plain(kind: type[Kind], said: object, *, path: str = "", is_open: bool 
     Raises:
         Unfit: the JSON is no such value; the error names the field behind `path`.
     """
-    if not isinstance(said, Mapping):
-        raise Unfit(f"{path or 'the line'} must be an object")
-    given = cast("Mapping[str, object]", said)
-    known = _fields(kind)
-    beginning = f"{path}." if path else ""
-    unknown = None if is_open else next((name for name in given if name not in known), None)
-    if unknown is not None:
-        raise Unfit(f"{beginning}{_shown(unknown)} is not a known field")
-    values: dict[str, Any] = {}
-    for name, (annotation, is_needed) in known.items():
-        if name in given:
-            values[name] = _value(annotation, given[name], f"{beginning}{name}", is_open)
-        elif is_needed:
-            raise Unfit(f"{beginning}{name} is missing")
-    return kind(**values)
+    try:
+        return _reader(kind).validate_python(said, extra="ignore" if is_open else "forbid")
+    except ValidationError as error:
+        raise Unfit(_sentence(error, path)) from None
 
 
-def _value(annotation: Any, said: object, path: str, is_open: bool) -> Any:
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if annotation is Any:
-        return said
-    if origin in (Union, types.UnionType):
-        # The classes have no other unions than one type or None.
-        (only,) = (one for one in arguments if one is not type(None))
-        return None if said is None else _value(only, said, path, is_open)
-    if origin is Literal:
-        if not isinstance(said, str) or said not in arguments:
-            raise Unfit(f"{path} must be one of {', '.join(arguments)}")
-        return said
-    if origin is tuple:
-        return _several(arguments[0], said, path, is_open)
-    if origin is not None:
-        return _mapping(arguments, said, path, is_open)
-    if is_dataclass(annotation):
-        return from_plain(cast("type[object]", annotation), said, path=path, is_open=is_open)
-    return _PLAIN[annotation](said, path)
-
-
-def _several(annotation: Any, said: object, path: str, is_open: bool) -> tuple[Any, ...]:
-    if not isinstance(said, list | tuple):
-        raise Unfit(f"{path} must be a list")
-    items = enumerate(cast("Sequence[object]", said))
-    return tuple(_value(annotation, one, f"{path}[{number}]", is_open) for number, one in items)
-
-
-def _mapping(annotations: tuple[Any, ...], said: object, path: str, is_open: bool) -> dict[Any, Any]:
-    if not isinstance(said, Mapping):
-        raise Unfit(f"{path} must be an object")
-    of_key, of_value = annotations
-    return {
-        _value(of_key, key, f"a key of {path}", is_open): _value(of_value, one, f"{path}.{_shown(str(key))}", is_open)
-        for key, one in cast("Mapping[object, object]", said).items()
-    }
-
-
-def _text(said: object, path: str) -> str:
-    if not isinstance(said, str):
-        raise Unfit(f"{path} must be a text")
-    return said
-
-
-def _truth(said: object, path: str) -> bool:
-    if not isinstance(said, bool):
-        raise Unfit(f"{path} must be true or false")
-    return said
-
-
-def _whole(said: object, path: str) -> int:
-    if isinstance(said, bool) or not isinstance(said, int) or abs(said) > MOST_NUMBER:
-        raise Unfit(f"{path} must be a whole number")
-    return said
-
-
-def _number(said: object, path: str) -> float:
-    if isinstance(said, bool) or not isinstance(said, int | float) or not math.isfinite(said):
-        raise Unfit(f"{path} must be a number")
-    return said if abs(said) <= MOST_NUMBER else float(said)
-
-
-def _time(said: object, path: str) -> datetime:
+def _time(said: object) -> datetime:
     if isinstance(said, str):
         try:
             time = datetime.fromisoformat(said)
             return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
         except (ValueError, OverflowError):
             pass
-    raise Unfit(f"{path} must be a time such as 2026-01-31T09:30:00Z")
+    raise PydanticCustomError(_OWN_ERROR, "must be a time such as 2026-01-31T09:30:00Z")
 
 
-_PLAIN: Mapping[Any, Callable[[object, str], Any]] = {
-    str: _text,
-    bool: _truth,
-    int: _whole,
-    float: _number,
-    datetime: _time,
+def _shown_time(time: datetime) -> str:
+    if time.microsecond % 1000 == 0:
+        return iso(time)
+    return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _or_else(schema: core_schema.CoreSchema, problem: str) -> core_schema.CoreSchema:
+    return core_schema.custom_error_schema(schema, _OWN_ERROR, custom_error_message=problem)
+
+
+_OWN_SCHEMAS: Mapping[str, core_schema.CoreSchema] = {
+    "str": _or_else(core_schema.str_schema(strict=True), "must be a text"),
+    "bool": _or_else(core_schema.bool_schema(strict=True), "must be true or false"),
+    "int": _or_else(core_schema.int_schema(strict=True, ge=-MOST_NUMBER, le=MOST_NUMBER), "must be a whole number"),
+    "float": _or_else(core_schema.float_schema(strict=True, allow_inf_nan=False), "must be a number"),
+    "datetime": core_schema.no_info_plain_validator_function(
+        _time, serialization=core_schema.plain_serializer_function_ser_schema(_shown_time)
+    ),
 }
+"""Takes the place of pydantic's own schema of a type, by the schema's name."""
 
 
 @functools.cache
-def _fields(kind: type[Any]) -> dict[str, tuple[Any, bool]]:
-    """Return each field's annotation, and whether the field is required."""
-    hints = get_type_hints(kind)
-    return {
-        item.name: (hints[item.name], item.default is MISSING and item.default_factory is MISSING)
-        for item in fields(kind)
-        if item.init
-    }
+def _reader(kind: type[Any]) -> SchemaValidator:
+    return SchemaValidator(_schema(kind))
 
 
-def _default(item: "Field[Any]") -> Any:
-    return item.default_factory() if item.default_factory is not MISSING else item.default
+@functools.cache
+def _writer(kind: type[Any]) -> SchemaSerializer:
+    return SchemaSerializer(_schema(kind))
 
 
-def _exact(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+def _schema(kind: type[Any]) -> core_schema.CoreSchema:
+    # The classes are the domain's and are read leniently elsewhere, so their annotations cannot say what JSON takes.
+    return cast("core_schema.CoreSchema", _with_own(TypeAdapter(kind).core_schema))
+
+
+def _with_own(schema: object) -> object:
+    """Return the part of a core schema with our own schemas inside."""
+    if isinstance(schema, list):
+        return [_with_own(part) for part in cast("list[object]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    given = cast("dict[str, object]", schema)
+    own = _OWN_SCHEMAS.get(str(given.get("type")))
+    return own or {name: _with_own(part) for name, part in given.items()}
+
+
+def _sentence(error: ValidationError, path: str) -> str:
+    """Return the beginning of a sentence on the first error, unknown fields before others."""
+    if error.error_count() > MOST_ERRORS:  # A line of megabytes may be wrong in every part, and each takes a kilobyte.
+        return f"{path or 'the line'} is wrong in more than {MOST_ERRORS:,} places"
+    errors = error.errors(include_url=False, include_input=False)
+    first = min(errors, key=lambda one: one["type"] != "unexpected_keyword_argument")
+    if first["type"] == "literal_error" and first["loc"][-1:] == ("[key]",):
+        return f"a key of {_path(path, first['loc'][:-2])} {_problem(first)}"
+    return f"{_path(path, first['loc']) or 'the line'} {_problem(first)}"
+
+
+def _problem(error: ErrorDetails) -> str:
+    match error["type"]:
+        case "missing":
+            return "is missing"
+        case "unexpected_keyword_argument":
+            return "is not a known field"
+        case "literal_error":
+            return f"must be one of {error['ctx']['expected']}".replace("'", "").replace(" or ", ", ")  # type: ignore
+        case "tuple_type":
+            return "must be a list"
+        case "dataclass_type" | "dict_type" | "mapping_type":
+            return "must be an object"
+        case "string_unicode":  # pydantic's own, also for names of fields
+            return "must be a text"
+        case _:
+            return error["msg"]
+
+
+def _path(path: str, place: Sequence[int | str]) -> str:
+    for part in place:
+        path += f"[{part}]" if isinstance(part, int) else f"{'.' if path else ''}{_shown(part)}"
+    return path
 
 
 def _shown(name: str) -> str:
