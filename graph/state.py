@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 def merge_degraded(named: list[str], reports: list[str] | dict[str, bool]) -> list[str]:
-    """The nodes that failed in this turn.
+    """Return the nodes that failed in this turn.
 
     A node reports `{its name: whether it failed}`, which also takes an old name out.
     """

@@ -106,12 +106,12 @@ async def tools(state: State, runtime: Runtime[Context]) -> Json:
 
 
 def after_tools(state: State) -> str:
-    """Where the tools' answers lead: back to the agent, or to the end, where a client's tools were called too."""
+    """Tell where the tools' answers lead: back to the agent, or to the end, where a client's tools were called too."""
     return "save_turn" if state["tool_calls"] else "agent"
 
 
 def offered(names: Collection[str]) -> list[Json]:
-    """The agent's own tools with these names."""
+    """Return the agent's own tools with these names."""
     return [spec for spec in TOOL_SPECS if spec["function"]["name"] in names]
 
 
@@ -122,7 +122,7 @@ def _of_the_client(state: State) -> list[Json]:
 async def _search(
     recall: Recall, scope: Scope, options: RecallOptions, arguments: Mapping[str, Any], without: str | None
 ) -> tuple[str, Sequence[Json]]:
-    """What a search answers, and the HITs that it found."""
+    """Return what a search answers, and the HITs that it found."""
     query = str(arguments.get("query") or "")[:MOST_CHARACTERS]
     if not query.strip():
         return "Not done: query is empty.", ()
@@ -136,13 +136,13 @@ async def _search(
 
 
 def _proposed(arguments: Mapping[str, Any]) -> Json:
-    """A proposal as plain JSON, cut to a bounded size; whether it holds, reconciliation decides."""
+    """Return a proposal as plain JSON, cut to a bounded size; whether it holds, reconciliation decides."""
     said = {name: arguments.get(name) for name in ("key", "value", "statement", "evidence")}
     return {name: value[:MOST_CHARACTERS] if isinstance(value, str) else None for name, value in said.items()}
 
 
 def as_proposal(proposed: Json) -> Proposal:
-    """What `remember_fact` was told, as a proposal to add."""
+    """Return what `remember_fact` was told, as a proposal to add."""
     return Proposal(
         decision="add",
         key=proposed["key"],

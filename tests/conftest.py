@@ -1,4 +1,4 @@
-"""What holds for every test: no paid API can be reached, no developer's settings leak in, servers only where named.
+"""Holds for every test: no paid API can be reached, no developer's settings leak in, servers only where named.
 
 A process that a test starts gets this cleaned environment; start it in a folder of its own (`cwd=tmp_path`), because
 the service also reads a `.env` file in its working directory.
@@ -49,7 +49,7 @@ def keep_bytecode() -> None:
 
 
 def refuse_public_addresses(event: str, arguments: tuple[object, ...]) -> None:
-    """An audit hook: a socket that would connect to a public address raises instead, in whatever library.
+    """Raise, as an audit hook, where a socket would connect to a public address, in whatever library.
 
     Private addresses stay open, for the servers that TEST_MONGODB_URL and TEST_QDRANT_URL name.
     """

@@ -69,7 +69,7 @@ class Admission:
 
 @asynccontextmanager
 async def open_admission(rules: AccessRules, ring: KeyRing, *, owner_token: str) -> AsyncGenerator[Admission]:
-    """What the rules say, opened; the rules were checked."""
+    """Provide what the rules say, opened; the rules were checked."""
     limits, failures = (RateLimit(rules.per_minute, rules.burst) if rules.per_minute else None for _ in range(2))
     async with AsyncExitStack() as stack:
         credentials: Credentials | None = None

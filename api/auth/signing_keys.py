@@ -106,7 +106,7 @@ class Issuer:
 
 @asynccontextmanager
 async def open_issuer(url: str, algorithms: Sequence[str]) -> AsyncGenerator[Issuer]:
-    """The keys at `url`; nothing is fetched before one is needed. Proxies are heeded except on this machine."""
+    """Provide the keys at `url`; nothing is fetched before one is needed. Proxies are heeded except on this machine."""
     async with await asyncio.to_thread(_client, url) as client:
         issuer = Issuer(client, url, algorithms)
         try:

@@ -99,7 +99,7 @@ class TokenCredentials:
 
 @asynccontextmanager
 async def open_tokens(rules: TokenRules) -> AsyncGenerator[TokenCredentials]:
-    """What checks tokens by these rules. The issuer need not answer yet."""
+    """Provide what checks tokens by these rules. The issuer need not answer yet."""
     if rules.jwks_url is None:
         yield TokenCredentials(rules, SharedSecret(rules.secret or ""))
         return

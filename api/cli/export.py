@@ -59,7 +59,7 @@ def _write(file: IO[bytes], pieces: Iterator[bytes]) -> None:
 
 @contextmanager
 def _output(path: Path | None) -> Generator[IO[bytes]]:
-    """The file, which takes its place at the end: conversations are private, so it is its owner's alone."""
+    """Provide the file, which takes its place at the end: conversations are private, so it is its owner's alone."""
     if path is None or str(path) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -28,7 +28,7 @@ class Body:
 
     @property
     def content(self) -> bytes:
-        """What is sent."""
+        """Return what is sent."""
         return b"".join(line.text for line in self.lines)
 
     @property

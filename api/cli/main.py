@@ -199,7 +199,7 @@ def sync(  # noqa: PLR0913  # the options of a command
 
 
 def _told(data_dir: Path | None) -> CommandContext:
-    """What a command elsewhere is told; of its log, and that of a service it runs itself, only errors are shown."""
+    """Return the context of a command in another file; only errors of its log, and of its own service's, are shown."""
     settings = load_settings(data_dir=data_dir)
     configure_logging("ERROR", secrets=settings.secrets())
 
@@ -213,14 +213,14 @@ def _told(data_dir: Path | None) -> CommandContext:
 
 
 def _quiet_config(data_dir: Path | None) -> MemoryConfig:
-    """The configuration of a command that ends by itself: of its log, only warnings and errors are shown."""
+    """Return the configuration of a command that ends by itself: of its log, only warnings and errors are shown."""
     settings = load_settings(data_dir=data_dir)
     configure_logging("WARNING", secrets=settings.secrets())
     return settings.memory()
 
 
 def check_address(settings: Settings) -> None:
-    """Where nobody has to prove who they are, only this machine may call, unless the settings say otherwise.
+    """Refuse an address that others reach where nobody has to prove who they are, unless the settings allow it.
 
     Raises:
         ConfigurationError: HOST is no loopback address, AUTH is none, and ALLOW_INSECURE is not set.
@@ -234,7 +234,7 @@ def check_address(settings: Settings) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches `host`."""
+    """Tell whether only this machine reaches `host`."""
     if host == "localhost":
         return True
     try:

@@ -24,7 +24,7 @@ class OwnerRefused(RecollectError):
 
 @contextmanager
 def service(config: MemoryConfig, *, may_be_new: bool = False) -> Generator[httpx.Client | None]:
-    """A client of the service that has DATA_DIR open, or None where the command may open the stores itself.
+    """Provide a client of the service that has DATA_DIR open, or None where the command may open the stores itself.
 
     `may_be_new`: also where there is no DATA_DIR yet.
 

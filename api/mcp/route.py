@@ -21,7 +21,7 @@ USER_HEADER = "X-Memory-User"
 
 
 def user_of(request: Request) -> str:
-    """Whose memory this very request is about: the key's own user, else X-Memory-User, else `?user_id=`.
+    """Return whose memory this very request is about: the key's own user, else X-Memory-User, else `?user_id=`.
 
     A key of one user's own needs no name, and what a client names all the same, for other ends, is not looked at.
 
@@ -44,7 +44,7 @@ class OpenDoor:
         self._memory = memory
 
     def user(self, request: Any) -> str:
-        """Whose memory it is."""
+        """Return whose memory it is."""
         return user_of(request)
 
     async def call(self, user_id: str, name: str, arguments: mcp_tools.Json) -> mcp_tools.Json:
@@ -52,7 +52,7 @@ class OpenDoor:
         return await mcp_tools.call(self._memory, user_id, name, arguments)
 
     async def profile(self, user_id: str) -> str:
-        """What is always known of the user."""
+        """Return what is always known of the user."""
         return await mcp_tools.profile(self._memory, user_id)
 
 
@@ -94,7 +94,7 @@ class McpDoor:
             if self._sessions is None:
                 sessions = await asyncio.to_thread(_sessions, self._door)
                 opened = asyncio.Event()
-                # What runs within belongs to no single request.
+                # The tasks within belong to no single request.
                 running = asyncio.create_task(self._run(sessions, opened), name="mcp-sessions", context=Context())
                 await opened.wait()
                 self._sessions, self._running = sessions, running
@@ -108,7 +108,7 @@ class McpDoor:
 
 
 def _sessions(door: OpenDoor) -> Sessions:
-    """The SDK's session manager. Its libraries are read from disk: not on the event loop."""
+    """Return the SDK's session manager. Its libraries are read from disk: not on the event loop."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from recollect.api.mcp.server import make_server

@@ -28,7 +28,7 @@ class Door(Protocol):
     """What is behind the server: the memory itself, or the service that has it open."""
 
     def user(self, request: Any) -> str:
-        """Whose memory `request` is about: the HTTP request of this very call, or None over stdio."""
+        """Return whose memory `request` is about: the HTTP request of this very call, or None over stdio."""
         ...
 
     async def call(self, user_id: str, name: str, arguments: Json) -> Json:
@@ -36,7 +36,7 @@ class Door(Protocol):
         ...
 
     async def profile(self, user_id: str) -> str:
-        """What is always known of the user, as JSON."""
+        """Return what is always known of the user, as JSON."""
         ...
 
 
@@ -83,7 +83,7 @@ class _Handlers:
 
 
 def make_server(door: Door) -> "Server[Any]":
-    """A server in front of the door."""
+    """Return a server in front of the door."""
     handlers = _Handlers(door)
     return Server(
         "recollect",
@@ -105,13 +105,13 @@ def _user(door: Door, call: Call) -> str:
 
 
 def _refusal(error: RecollectError, code: int) -> MCPError:
-    """The error as the protocol says it."""
+    """Return the error as the protocol says it."""
     details = [problem._asdict() for problem in error.problems] if isinstance(error, InvalidRequest) else None
     return MCPError(code, error.message, {"code": error.code, "details": details})
 
 
 def _broken(error: Exception) -> MCPError:
-    """The boundary of a call: the client is told nothing of what the log says."""
+    """Turn an unexpected error into one that tells the client nothing of what the log says."""
     logger.error("mcp call broke", extra={"action": "mcp_broke"}, exc_info=error)
     return MCPError(types.INTERNAL_ERROR, "Something went wrong; the log has the details.")
 

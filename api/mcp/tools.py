@@ -1,4 +1,4 @@
-"""What MCP clients can do with a user's memory. No tool takes a user: whose memory it is comes from the caller."""
+"""Tools of MCP clients on a user's memory. No tool takes a user: whose memory it is comes from the caller."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -82,7 +82,7 @@ async def search_memory(memory: Memory, user_id: str, said: SearchMemory) -> Jso
 
 
 async def add_memory(memory: Memory, user_id: str, said: AddMemory) -> Json:
-    """The fact as it is stored; `known` where it says what was known already, which confirms it."""
+    """Return the fact as it is stored; `known` where it says what was known already, which confirms it."""
     content = said.content.strip()
     if not content:
         raise _wrong([Problem("content", PROBLEMS["string_too_short"])])
@@ -93,7 +93,7 @@ async def add_memory(memory: Memory, user_id: str, said: AddMemory) -> Json:
 
 
 async def list_facts(memory: Memory, user_id: str, said: ListFacts) -> Json:
-    """A page of what is known, oldest first, and the whole fact dict."""
+    """Return a page of what is known, oldest first, and the whole fact dict."""
     shown = FactFilter(memory.clock(), tag=said.tag)
     page = await memory.facts.page(user_id, shown, limit=said.limit, after=said.after)
     last = page.items[-1].id if page.has_more else None
@@ -101,7 +101,7 @@ async def list_facts(memory: Memory, user_id: str, said: ListFacts) -> Json:
 
 
 async def forget(memory: Memory, user_id: str, said: Forget) -> Json:
-    """Which facts were forgotten: the one with this id, or all that hold under this key in the user's own scope."""
+    """Forget the fact with this id, or all that hold under this key in the user's own scope; return which they were."""
     if (said.key is None) == (said.id is None):
         raise _wrong([Problem("key", "and id: give one of the two")])
     fact_ids = [said.id] if said.id is not None else []
@@ -188,7 +188,7 @@ async def call(memory: Memory, user_id: str, name: str, arguments: Mapping[str, 
 
 
 def _problem(item: Mapping[str, Any]) -> Problem:
-    """What is wrong with one argument, without quoting it."""
+    """Return what is wrong with one argument, without quoting it."""
     field = ".".join(str(part) for part in item["loc"])[:MOST_FIELD_CHARACTERS]
     return Problem(field or "arguments", PROBLEMS.get(item["type"]) or str(item["msg"]).removeprefix("Value error, "))
 
@@ -200,6 +200,6 @@ def _wrong(problems: list[Problem]) -> InvalidRequest:
 
 
 async def profile(memory: Memory, user_id: str) -> str:
-    """What is always known of the user, as JSON: the fact dict and the pinned notes, global ones included."""
+    """Return what is always known of the user, as JSON: the fact dict and the pinned notes, global ones included."""
     known = await memory.recall.facts(Scope(user_id), with_global=True)
     return json.dumps({"facts": dict(known.facts), "notes": list(known.notes)}, ensure_ascii=False, indent=2)

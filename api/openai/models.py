@@ -23,7 +23,7 @@ router = APIRouter(prefix="/v1", tags=["openai"])
     responses={200: {"model": ModelsAnswer}, **RESPONSES},
 )
 async def get_models(request: Request, services: OpenServices) -> JSONResponse:
-    """The list is asked for again after a minute."""
+    """Return the list of models, which is fetched again after a minute."""
     return JSONResponse(model_list(await _listed(request, services)))
 
 

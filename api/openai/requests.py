@@ -147,5 +147,5 @@ class ChatCompletionRequest(MemoryFields):
     )
 
     def parameters(self) -> dict[str, Any]:
-        """What goes to the model as it is."""
+        """Return what goes to the model as it is."""
         return self.model_dump(include=set(PASSED_ON), exclude_none=True)

@@ -49,7 +49,7 @@ class ReplayRequest(BaseModel):
     responses={200: {"model": DoctorAnswer}},
 )
 async def get_doctor(memory: OpenMemory) -> JSONResponse:
-    """The doctor's report."""
+    """Return the doctor's report."""
     report = await examine(memory.store, memory.index, memory.embedder, now=memory.clock())
     return JSONResponse(report.as_json())
 
@@ -91,7 +91,7 @@ async def post_learn(request: ReplayRequest, memory: OpenMemory) -> JSONResponse
     responses={200: {"model": PromptAnswer}},
 )
 async def get_prompt(turn_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
-    """The messages of the call."""
+    """Return the messages of the call."""
     return JSONResponse(await memory.turns.prompt(user_id, turn_id))
 
 

@@ -51,7 +51,7 @@ class DocumentRequest(BaseModel):
     )
 
     def given(self) -> NewDocument:
-        """What is said of the document."""
+        """Return what is said of the document."""
         return NewDocument(self.title, self.domain, self.source, self.metadata)
 
 

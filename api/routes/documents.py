@@ -86,7 +86,7 @@ async def get_documents(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> JSONResponse:
-    """One page."""
+    """Return one page."""
     found = await memory.documents.page(owner, limit=limit + 1, domain=domain, before=_place(cursor))
     page = found[:limit]
     following = to_cursor(f"{to_ms(page[-1].created_at)}/{page[-1].id}") if len(found) > limit else None

@@ -23,7 +23,7 @@ router = APIRouter(tags=["erasures"])
     responses={200: {"model": ErasureAnswer}},
 )
 async def delete_user(user_id: PathUser, caller: WhoCalls, memory: OpenMemory) -> JSONResponse:
-    """The receipt."""
+    """Return the receipt."""
     return JSONResponse((await memory.erasing.erase(Scope(user_id), by=caller.name)).as_json())
 
 

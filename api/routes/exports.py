@@ -52,7 +52,7 @@ async def get_export(
     ] = None,
     thread_id: Annotated[Id | None, Query(description="What is this thread's alone.")] = None,
 ) -> StreamingResponse:
-    """The stream; where the documents cannot be reached from the start, or too much is under way, an error."""
+    """Return the stream; where the documents cannot be reached from the start, or too much is under way, an error."""
     wanted = frozenset(types) if types else None
     bulk = memory.bulk
     async with bulk.place():

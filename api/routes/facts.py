@@ -63,13 +63,13 @@ async def list_facts(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> JSONResponse:
-    """One page of the user's facts, and the whole dict."""
+    """Return one page of the user's facts, and the whole dict."""
     return await _page(memory, owner, shown, limit=limit, cursor=cursor)
 
 
 @shared.get("", response_model=None, summary=LIST, description=LISTED, responses={200: {"model": FactsAnswer}})
 async def list_global_facts(shown: Shown, memory: OpenMemory, limit: Limit = 50, cursor: Cursor = None) -> JSONResponse:
-    """One page of everybody's facts, and the whole dict."""
+    """Return one page of everybody's facts, and the whole dict."""
     return await _page(memory, GLOBAL_USER, shown, limit=limit, cursor=cursor)
 
 
@@ -95,7 +95,7 @@ async def _page(memory: Memory, owner: str, shown: FactFilter, *, limit: int, cu
     responses={200: {"model": FactAnswer}},
 )
 async def put_fact(owner: Owner, key: Key, body: FactRequest, memory: OpenMemory) -> JSONResponse:
-    """The fact as it is now."""
+    """Return the fact as it is now."""
     return JSONResponse((await memory.facts.put(owner, key, body.edit())).as_json())
 
 
@@ -107,7 +107,7 @@ async def put_fact(owner: Owner, key: Key, body: FactRequest, memory: OpenMemory
     responses={200: {"model": FactAnswer}},
 )
 async def get_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONResponse:
-    """The fact."""
+    """Return the fact."""
     return JSONResponse((await memory.facts.fact(owner, fact_id)).as_json())
 
 
@@ -119,7 +119,7 @@ async def get_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONRespons
     responses={200: {"model": FactAnswer}},
 )
 async def patch_fact(owner: Owner, fact_id: Id, body: FactRequest, memory: OpenMemory) -> JSONResponse:
-    """The fact as it is now."""
+    """Return the fact as it is now."""
     return JSONResponse((await memory.facts.patch(owner, fact_id, body.edit())).as_json())
 
 
@@ -145,7 +145,7 @@ async def forget_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> Response
 async def get_history(
     owner: Owner, fact_id: Id, memory: OpenMemory, limit: Limit = 50, cursor: Cursor = None
 ) -> JSONResponse:
-    """One page."""
+    """Return one page."""
     begin = _place(cursor)
     found = await memory.facts.history(owner, fact_id)
     end = begin + limit
@@ -161,7 +161,7 @@ async def get_history(
     responses={200: {"model": FactAnswer}},
 )
 async def approve_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONResponse:
-    """The fact as it is now."""
+    """Return the fact as it is now."""
     return JSONResponse((await memory.facts.approve(owner, fact_id)).as_json())
 
 
@@ -173,7 +173,7 @@ async def approve_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONRes
     responses={200: {"model": FactAnswer}},
 )
 async def reject_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONResponse:
-    """The fact as it is now."""
+    """Return the fact as it is now."""
     return JSONResponse((await memory.facts.reject(owner, fact_id)).as_json())
 
 

@@ -25,7 +25,7 @@ router = APIRouter(prefix="/api/admin/keys", tags=["admin"], dependencies=[ADMIN
     responses={201: {"model": NewKeyAnswer}},
 )
 async def post_key(body: KeyRequest, memory: OpenMemory) -> JSONResponse:
-    """The key and its text."""
+    """Return the key and its text."""
     key, text = await memory.keys.create(body.role, name=body.name)
     return JSONResponse({**key.as_json(), "key": text}, 201)
 
@@ -38,7 +38,7 @@ async def post_key(body: KeyRequest, memory: OpenMemory) -> JSONResponse:
     responses={200: {"model": KeysAnswer}},
 )
 async def get_keys(memory: OpenMemory, limit: Limit = 50, cursor: Cursor = None) -> JSONResponse:
-    """One page."""
+    """Return one page."""
     found = await memory.keys.page(limit=limit + 1, after=_place(cursor))
     page = found[:limit]
     following = _cursor(page[-1]) if len(found) > limit else None

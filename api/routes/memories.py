@@ -38,7 +38,7 @@ async def list_memories(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> JSONResponse:
-    """One page."""
+    """Return one page."""
     after = from_cursor(cursor)
     if after is not None and not is_uuid(after):
         raise bad_cursor()
@@ -60,7 +60,7 @@ async def list_memories(
     responses={200: {"model": KnownTextAnswer}, 201: {"model": FreeTextAnswer}},
 )
 async def post_memory(body: MemoryRequest, memory: OpenMemory, caller: WhoCalls) -> JSONResponse:
-    """The memory as it is stored."""
+    """Return the memory as it is stored."""
     written = await memory.facts.write_note(caller.acts_for(body.user_id), body.edit())
     if written.known:
         return JSONResponse({**as_memory(written.fact), "known": True})
@@ -78,7 +78,7 @@ async def post_memory(body: MemoryRequest, memory: OpenMemory, caller: WhoCalls)
     responses={200: {"model": LessonAnswer}},
 )
 async def add_text(body: LessonRequest, memory: OpenMemory, caller: WhoCalls) -> JSONResponse:
-    """What was changed, and what was refused."""
+    """Return what was changed, and what was refused."""
     scope = Scope(caller.acts_for(body.user_id), body.thread_id)
     return JSONResponse((await memory.texts.learn(scope, body.content)).as_json())
 
@@ -91,7 +91,7 @@ async def add_text(body: LessonRequest, memory: OpenMemory, caller: WhoCalls) ->
     responses={200: {"model": FreeTextAnswer}},
 )
 async def get_memory(memory_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
-    """The memory, whatever has become of it: `status` says."""
+    """Return the memory, whatever has become of it: `status` says."""
     return JSONResponse(as_memory(await memory.facts.note(user_id, memory_id)))
 
 
@@ -103,7 +103,7 @@ async def get_memory(memory_id: Id, user_id: UserId, memory: OpenMemory) -> JSON
     responses={200: {"model": FreeTextAnswer}},
 )
 async def patch_memory(memory_id: Id, user_id: UserId, body: MemoryChange, memory: OpenMemory) -> JSONResponse:
-    """The memory as it is now."""
+    """Return the memory as it is now."""
     await memory.facts.note(user_id, memory_id)
     return JSONResponse(as_memory(await memory.facts.patch(user_id, memory_id, body.edit())))
 

@@ -44,7 +44,7 @@ async def get_stats(
     user_id: Annotated[Id | None, Query(description=WHOSE)] = None,
     session_id: Annotated[Id | None, Query(description="That thread of the user's alone.")] = None,
 ) -> JSONResponse:
-    """The figures."""
+    """Return the figures."""
     if user_id is None and session_id is None and caller.user_id is None:
         caller.check_admin()
         scope = None

@@ -56,7 +56,7 @@ class RegenerateRequest(BaseModel):
 async def regenerate_turn(
     turn_id: Id, user_id: UserId, turns: OpenTurns, memory: OpenMemory, body: RegenerateRequest | None = None
 ) -> JSONResponse | StreamingResponse:
-    """The turn with its new answer, as `POST /api/agent` answers it."""
+    """Return the turn with its new answer, as `POST /api/agent` answers it."""
     wish = body or RegenerateRequest.model_validate({})
     stored = await memory.find_turn(user_id=user_id, turn_id=turn_id)
     if stored is None:

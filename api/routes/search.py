@@ -26,7 +26,7 @@ router = APIRouter(tags=["memory"])
     responses={200: {"model": SearchAnswer}},
 )
 async def search(body: SearchRequest, memory: OpenMemory, caller: WhoCalls) -> JSONResponse:
-    """The hits, and how long they took in milliseconds."""
+    """Return the hits, and how long they took in milliseconds."""
     started = perf_counter()
     scope = Scope(caller.acts_for(body.user_id), body.thread_id)
     memory.check_message(body.query, field="query")

@@ -54,7 +54,7 @@ async def get_thread(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSON
     responses={200: {"model": WholeThreadAnswer}},
 )
 async def patch_thread(thread_id: Id, user_id: UserId, body: TitleRequest, memory: OpenMemory) -> JSONResponse:
-    """The thread as it is then; 404 for one that nobody wrote to."""
+    """Return the thread as it is then; 404 for one that nobody wrote to."""
     return JSONResponse((await memory.threads.rename(Scope(user_id, thread_id), body.title)).as_whole_json())
 
 
@@ -124,7 +124,7 @@ async def get_summary(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSO
     responses={200: {"model": SummaryAnswer}},
 )
 async def put_summary(thread_id: Id, user_id: UserId, body: SummaryRequest, memory: OpenMemory) -> JSONResponse:
-    """The summary as it is stored."""
+    """Return the summary as it is stored."""
     return JSONResponse(_summary(await memory.threads.set_summary(Scope(user_id, thread_id), body.summary)))
 
 
@@ -143,7 +143,7 @@ async def get_messages(
     cursor: Cursor = None,
     form: Annotated[Literal["json", "text"], Query(alias="format", description="`text`: one line a message.")] = "json",
 ) -> Response:
-    """One page. A thread that nobody wrote to has no messages."""
+    """Return one page. A thread that nobody wrote to has no messages."""
     place = from_cursor(cursor) or "0"
     if not _is_number(place):
         raise bad_cursor()

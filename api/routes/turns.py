@@ -22,7 +22,7 @@ router = APIRouter(tags=["turns"])
     responses={200: {"model": TurnAnswer, "content": {"application/json": {"example": EXAMPLE_TURN}}}},
 )
 async def get_turn(turn_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
-    """The stored turn; an unfinished one says so."""
+    """Return the stored turn; an unfinished one says so."""
     turn = await memory.find_turn(user_id=user_id, turn_id=turn_id)
     if turn is None:
         raise NotFound("There is no such turn of this user.")
@@ -46,7 +46,7 @@ async def undo_turn(
     force: Annotated[bool, Query(description="Undo the rest, where facts have changed since.")] = False,
     body: UndoRequest | None = None,
 ) -> JSONResponse:
-    """What was taken back, and what was left."""
+    """Return what was taken back, and what was left."""
     is_forced = force or (body is not None and body.force)
     return JSONResponse(await memory.turns.undo(user_id, turn_id, force=is_forced))
 
@@ -64,7 +64,7 @@ async def undo_turn(
 async def learn_again(
     turn_id: Id, user_id: UserId, memory: OpenMemory, body: LearnRequest | None = None
 ) -> JSONResponse:
-    """The turn's update, or what it would be."""
+    """Return the turn's update, or what it would be."""
     wish = body or LearnRequest.model_validate({})
     act = memory.turns.rehearse if wish.dry_run else memory.turns.learn
     return JSONResponse(await act(user_id, turn_id, model=wish.model))

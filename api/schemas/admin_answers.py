@@ -1,4 +1,4 @@
-"""What the administration routes answer, for the OpenAPI text alone: the domain builds the answers from values."""
+"""Answers of the administration routes, for the OpenAPI text alone: the domain builds the answers from values."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What the routes answer, for the OpenAPI text. The domain builds the values; none is validated again on its way."""
+"""Answers of the routes, for the OpenAPI text. The domain builds the values; none is validated again on its way."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""What the routes of documents answer, for the OpenAPI text alone: the domain builds the answers from values."""
+"""Answers of the documents' routes, for the OpenAPI text alone: the domain builds the answers from values."""
 
 from typing import Any, Literal
 

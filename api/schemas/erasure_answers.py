@@ -1,4 +1,4 @@
-"""What the erasure routes answer, for the OpenAPI text."""
+"""Describes what the erasure routes answer, for the OpenAPI text."""
 
 from typing import Any
 

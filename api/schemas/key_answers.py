@@ -1,4 +1,4 @@
-"""What the routes of keys take and answer, for the OpenAPI text."""
+"""Describes what the routes of keys take and answer, for the OpenAPI text."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What the routes about memories ask for and answer: facts without a key, seen as texts."""
+"""Describes what the routes about memories ask for and answer: facts without a key, seen as texts."""
 
 from typing import Annotated, Any, Literal, cast
 
@@ -12,7 +12,7 @@ from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS
 
 
 def check_content(text: str) -> str:
-    """A statement: something said, and not too much of it."""
+    """Return a statement: something said, and not too much of it."""
     if not 1 <= len(check_text(text).strip()) <= MOST_STATEMENT_CHARACTERS:
         raise ValueError(f"must have 1 to {MOST_STATEMENT_CHARACTERS:,} characters")
     return text
@@ -34,7 +34,7 @@ class _MemoryFields(BaseModel):
     pinned: StrictBool = Field(False, description="Pinned: in every prompt of the user's, and never evicted.")
 
     def edit(self) -> FactEdit:
-        """The fields that were given."""
+        """Return the fields that were given."""
         given = self.model_dump(exclude_unset=True, exclude={"user_id"})
         if "content" in given:
             given["statement"] = given.pop("content")
@@ -102,5 +102,5 @@ class LessonAnswer(BaseModel):
 
 
 def as_memory(fact: Fact) -> dict[str, Any]:
-    """The fact as a memory."""
+    """Return the fact as a memory."""
     return {**fact.as_json(), "content": fact.statement}

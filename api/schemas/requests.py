@@ -1,4 +1,4 @@
-"""What requests may say. They are read strictly: unknown fields and other types are refused."""
+"""Describes what requests may say. They are read strictly: unknown fields and other types are refused."""
 
 import math
 from dataclasses import fields
@@ -30,7 +30,7 @@ MOST_TEXT = 100_000
 MOST_LISTED = 1_000
 """Longer lists, of tags say, are refused in the same way."""
 MOST_SUMMARY_CHARACTERS = 40_000
-"""What the largest SUMMARY_TOKENS allows."""
+"""The length that the largest SUMMARY_TOKENS allows."""
 
 
 def check_text(text: str) -> str:
@@ -42,7 +42,7 @@ def check_text(text: str) -> str:
 
 
 def check_id(text: str) -> str:
-    """An id that is not a path's dots."""
+    """Return an id that is not a path's dots."""
     if text in {".", ".."}:
         raise ValueError("must not be '.' or '..'")
     return text
@@ -79,7 +79,7 @@ Cosine = Annotated[StrictFloat, Field(ge=-1, le=1, allow_inf_nan=False)]
 
 
 def read_time(value: Any) -> datetime:
-    """A time in ISO 8601, in whole milliseconds; without an offset it is UTC."""
+    """Return a time in ISO 8601, in whole milliseconds; without an offset it is UTC."""
     try:
         time = datetime.fromisoformat(value) if isinstance(value, str) else None
         if time is not None:
@@ -94,7 +94,7 @@ Time = Annotated[datetime, BeforeValidator(read_time)]
 
 
 def check_timezone(name: str) -> str:
-    """The name of a time zone that is known here."""
+    """Return the name of a time zone that is known here."""
     try:
         read_timezone(name)
     except ValueError:
@@ -191,7 +191,7 @@ class FactRequest(BaseModel):
     valid_to: Time | None = Field(None, description="It holds until just before then; null: without end.")
 
     def edit(self) -> FactEdit:
-        """The fields that were given."""
+        """Return the fields that were given."""
         return cast("FactEdit", self.model_dump(exclude_unset=True))
 
 
@@ -259,7 +259,7 @@ class SearchRequest(BaseModel):
     )
 
     def options(self) -> RecallOptions:
-        """The recall's options; what is null keeps its default."""
+        """Return the recall's options; what is null keeps its default."""
         said = self.model_dump(include={item.name for item in fields(RecallOptions)}, exclude_none=True)
         for name in ("kinds", "tags", "domains"):
             if name in said:

@@ -1,4 +1,4 @@
-"""What requests about threads may say."""
+"""Describes what requests about threads may say."""
 
 from typing import Annotated
 

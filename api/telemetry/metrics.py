@@ -124,7 +124,7 @@ class _Timed:
     dependencies=[ADMIN_ONLY],
 )
 async def get_metrics(request: Request, memory: OpenMemory) -> Response:
-    """What was counted, and what is pending now by the documents (left out while they cannot be asked)."""
+    """Return what was counted, and what is pending now by the documents (left out while they cannot be asked)."""
     counted: Metrics = request.app.state.metrics
     read = CollectorRegistry()
     read.register(Evictions(memory.bounds))

@@ -12,7 +12,7 @@ from recollect.memory.ports.observing import Observer
 
 @asynccontextmanager
 async def open_observer(collector: str | None, state: State) -> AsyncGenerator[Observer]:
-    """The observer; leaves `metrics`, and with a collector's URL `traces`, in the application's state."""
+    """Provide the observer; leaves `metrics`, and with a collector's URL `traces`, in the application's state."""
     state.metrics = metrics = Metrics()
     if collector is None:
         yield metrics

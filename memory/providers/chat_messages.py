@@ -20,7 +20,7 @@ _FINISHES: Mapping[str, FinishReason] = {
     "safety": "content_filter",
     "refusal": "content_filter",
 }
-"""What providers call the ends that are not the usual one, in lower case."""
+"""The providers' names, in lower case, for ends that are not the usual one."""
 
 
 def to_langchain(messages: Sequence[ChatMessage], *, one_system: bool = False) -> list[BaseMessage]:

@@ -29,7 +29,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What was fetched for one message: the user's facts and notes, the thread's summary, and the HITs, best first."""
+    """The fetched parts for one message: the user's facts and notes, the thread's summary, the HITs (best first)."""
 
     facts: Mapping[str, str] = field(default_factory=dict[str, str])
     notes: Sequence[str] = ()

@@ -281,7 +281,7 @@ class UnreadableAnswer(RecollectError):
 
 
 def is_outage(error: BaseException) -> bool:
-    """Whether waiting mends it: the connection, a timeout, 429 or 5xx. Anything else counts as an attempt."""
+    """Tell whether waiting mends it: the connection, a timeout, 429 or 5xx. Anything else counts as an attempt."""
     if isinstance(error, ModelUnavailable):
         return error.outage
     return isinstance(error, StoreUnavailable | TimeoutError | ConnectionError)

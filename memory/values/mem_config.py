@@ -54,7 +54,7 @@ class MemoryConfig:
     max_message_characters: int = MOST_MESSAGE_CHARACTERS
     message_tokens: int = 50_000
 
-    # What a turn recalls.
+    # Recall.
     window: int = 10
     window_tokens: int = 4_000
     facts_tokens: int = 1_000
@@ -63,7 +63,7 @@ class MemoryConfig:
     recall_tokens: int = 1_500
     recall_timeout_seconds: float = 5.0
 
-    # What it learns. `extraction_model` may name several, separated by commas, in order of preference.
+    # Learning. `extraction_model` may name several, separated by commas, in order of preference.
     extraction_prompt_file: Path | None = None
     extraction_schema_file: Path | None = None
     duplicate_similarity: float = 0.9

@@ -1,4 +1,4 @@
-"""What an imported turn says that it taught keeps the rules of form, or is dropped and named; its turn comes in."""
+"""An imported turn's own changes keep the rules of form, or are dropped and named; the turn comes in."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -39,7 +39,7 @@ def change(**changes: Any) -> Fields:
 
 
 def taught(*writes: Any, status: str = "pending", **more: Any) -> Fields:
-    """A turn whose writes are still to be done."""
+    """Return a turn whose writes are still to be done."""
     steps = {"facts": {"status": status}, "index": {"status": "done"}}
     return turn(update={"steps": steps, "planned": True, "writes": list(writes), **more})
 

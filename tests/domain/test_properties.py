@@ -73,7 +73,7 @@ class Life:
     forgotten: list[str] = field(default_factory=list[str])
 
     async def act(self, act: Sequence[object]) -> None:
-        """One act; what people are refused changes nothing."""
+        """Do one act; what people are refused changes nothing."""
         name, *how = act
         with contextlib.suppress(FactConflict, FactsChanged, UpdatePending):
             await getattr(self, f"_{name}")(*how)
@@ -84,7 +84,7 @@ class Life:
         self.turns.append(turn_id)
 
     async def _repeat(self, number: int) -> None:
-        """The turn's step once more, as after a kill just before its end was recorded."""
+        """Run the turn's step once more, as after a kill just before its end was recorded."""
         if not self.turns:
             return
         turn = await self.home.stored(self.turns[number % len(self.turns)])

@@ -1,4 +1,4 @@
-"""What a configuration takes: old names, texts for paths, an object that embeds, and a private folder."""
+"""Checks what a configuration takes: old names, texts for paths, an object that embeds, and a private folder."""
 
 import math
 import subprocess
@@ -79,7 +79,7 @@ def test_an_object_that_does_not_embed_is_refused() -> None:
 
 
 def found(folder: Path) -> list[tuple[str, int]]:
-    """What lies in the folder, with its mode."""
+    """Return what lies in the folder, with its mode."""
     return [(path.name, path.stat().st_mode) for path in folder.iterdir()]
 
 

@@ -1,4 +1,4 @@
-"""What the chat model reads in a turn of the library's own."""
+"""Checks what the chat model reads in a turn of the library's own."""
 
 from dataclasses import replace
 from pathlib import Path

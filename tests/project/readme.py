@@ -1,4 +1,4 @@
-"""What README.md holds: its code blocks, its conversation, and the tables that the code fills."""
+"""Reads what README.md holds: its code blocks, its conversation, and the tables that the code fills."""
 
 import re
 import shlex
@@ -14,12 +14,12 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / name for name in ("README.md", "docs/http.md", "docs/models.md", "docs/agent.md", "docs/settings.md")]
 GUIDE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-"""What a newcomer reads, in order: later examples go on from what earlier ones have said."""
+"""The pages that a newcomer reads, in order: later examples go on from what earlier ones have said."""
 EXTRAS = {"anthropic": "extra `anthropic`", "gemini": "extra `gemini`"}
 
 
 def blocks(language: str) -> list[str]:
-    """The code blocks of one language, in order."""
+    """Return the code blocks of one language, in order."""
     return re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 
 
@@ -32,7 +32,7 @@ class Step:
 
 
 def conversation() -> Iterator[Step]:
-    """The commands of all console blocks, in order. A command goes on over lines until its quotes are closed."""
+    """Yield the commands of all console blocks, in order. A command goes on over lines until its quotes are closed."""
     for block in blocks("console"):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             lines = part.splitlines()
@@ -49,14 +49,14 @@ def _is_closed(lines: Sequence[str]) -> bool:
 
 
 def generated(name: str) -> str:
-    """The table that stands behind the comment which names it."""
+    """Return the table that stands behind the comment which names it."""
     marked = re.search(rf"^<!-- {name}: generated, .*-->\n\n((?:\|.*\n)*)", GUIDE, re.MULTILINE)
     assert marked is not None, f"README.md has no table {name}"
     return marked[1]
 
 
 def settings_table() -> str:
-    """Every setting: name, default, what it does."""
+    """Return every setting: name, default, what it does."""
     rows = [
         (f"`{name.upper()}`", _code(as_written(field.get_default(call_default_factory=True))), field.description or "")
         for name, field in Settings.model_fields.items()
@@ -65,7 +65,7 @@ def settings_table() -> str:
 
 
 def providers_table() -> str:
-    """Every preset of PROVIDER."""
+    """Return every preset of PROVIDER."""
     rows = [
         (f"`{name}`", _code(preset.key_variable or ""), _code(preset.base_url or "") or EXTRAS[name])
         for name, preset in PRESETS.items()

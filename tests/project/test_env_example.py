@@ -18,7 +18,7 @@ def entries() -> list[re.Match[str]]:
 
 
 def as_written(default: object) -> str:
-    """A default as a line of `.env` would say it; empty where there is none."""
+    """Return a default as a line of `.env` would say it; empty where there is none."""
     match default:
         case None | "" | () | []:
             return ""
@@ -31,7 +31,7 @@ def as_written(default: object) -> str:
 
 
 def same(written: str, default: str) -> bool:
-    """Whether two spellings mean one value: 30 and 30.0, data and ./data do."""
+    """Tell whether two spellings mean one value: 30 and 30.0, data and ./data do."""
     try:
         return float(written) == float(default)
     except ValueError:

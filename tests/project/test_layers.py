@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = ("api", "graph", "memory")
 HEAVY = ["aiosqlite", "fastapi", "langchain_openai", "langgraph", "openai", "pymongo", "qdrant_client", "qdrant_edge"]
 OUTSIDE = {"mem_agent", "opening", "providers", "stores"}
-"""What of `memory/` may load the outside world."""
+"""The parts of `memory/` that may load the outside world."""
 MOST_FILES = 25
 """How many files a room may hold."""
 

@@ -13,13 +13,13 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(enco
 
 
 def entries(lock: str) -> list[str]:
-    """The lock's entries, each with its hashes, without comments."""
+    """Return the lock's entries, each with its hashes, without comments."""
     text = re.sub(r"^\s*#.*\n", "", (ROOT / lock).read_text(encoding="utf-8"), flags=re.MULTILINE)
     return [entry.replace("\\\n", " ") for entry in re.split(r"\n(?=\S)", text.strip())]
 
 
 def pins(lock: str) -> dict[str, set[Requirement]]:
-    """What the lock pins by name; more than one where Python versions or platforms differ."""
+    """Return what the lock pins by name; more than one where Python versions or platforms differ."""
     found: dict[str, set[Requirement]] = {}
     for entry in entries(lock):
         requirement = Requirement(entry.split("--hash", 1)[0])
@@ -28,7 +28,7 @@ def pins(lock: str) -> dict[str, set[Requirement]]:
 
 
 def asked(group: str) -> list[Requirement]:
-    """A dependency group's requirements, included groups among them."""
+    """Return a dependency group's requirements, included groups among them."""
     found: list[Requirement] = []
     for item in PROJECT["dependency-groups"][group]:
         found.extend([Requirement(item)] if isinstance(item, str) else asked(item["include-group"]))

@@ -35,7 +35,7 @@ MARKDOWN = sorted(
 
 
 def shown_port() -> int | None:
-    """The port that the README shows, where it is free."""
+    """Return the port that the README shows, where it is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -46,7 +46,7 @@ def shown_port() -> int | None:
 
 
 def with_commands() -> dict[str, str]:
-    """The environment of somebody who has the commands of this installation at hand."""
+    """Return the environment of somebody who has the commands of this installation at hand."""
     return {**os.environ, "PATH": f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}"}
 
 

@@ -106,7 +106,7 @@ def test_locomo_itself_has_1982_questions_with_usable_evidence(locomo_path: Path
 
 
 def hit(message_id: str, characters: int) -> Hit:
-    """A hit whose line, `[2023-05-08] Ada: …`, has so many characters."""
+    """Return a hit whose line, `[2023-05-08] Ada: …`, has so many characters."""
     at = datetime(2023, 5, 8, tzinfo=UTC)
     text = "x" * (characters - len("[2023-05-08] Ada: "))
     entry = Entry("id", "conv-1", "session-1", "turn", "episode", text, at, name="Ada", message_id=message_id)

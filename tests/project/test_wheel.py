@@ -66,7 +66,7 @@ def test_it_installs_the_command_and_carries_the_licence(wheel: zipfile.Path) ->
 
 @pytest.fixture(scope="module")
 def project(wheel: zipfile.Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A program with modules of its own that are called as ours once were, and the wheel in its own environment."""
+    """Return a program whose own modules have the names that ours once had, with the wheel in its environment."""
     folder = tmp_path_factory.mktemp("project")
     for name in ("memory", "graph", "api"):
         (folder / name).mkdir()
@@ -90,7 +90,7 @@ def project(wheel: zipfile.Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The dependencies come from this environment; its editable install of the checkout does not."""
+    """Make an environment with this one's dependencies, but without its editable install of the checkout."""
     return {**os.environ, "PYTHONPATH": sysconfig.get_path("purelib"), **more}
 
 

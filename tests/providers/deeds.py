@@ -1,4 +1,4 @@
-"""What a file that took over the process that reads it would try. Used as a kind of file, whose reader tries all of it.
+"""Deeds that a file would try which took over its reader's process. Used as a kind of file, whose reader tries them.
 
 `python -m tests.providers.deeds WALL,WALL` tries them behind these walls alone.
 """

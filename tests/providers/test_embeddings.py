@@ -21,7 +21,7 @@ async def embedder(config: MemoryConfig) -> AsyncIterator[Embedder]:
 
 
 class OpenAIHere(Endpoint):
-    """What would be OpenAI itself, at the scripted server's address."""
+    """OpenAI itself, as far as the code can tell, at the scripted server's address."""
 
     @property
     def is_openai(self) -> bool:

@@ -13,7 +13,7 @@ def configured(fake: FakeOpenAI, model: str = "fake-chat") -> MemoryConfig:
 
 
 def asked(fake: FakeOpenAI) -> list[str]:
-    """The keys that asked for the list."""
+    """Return the keys that asked for the list."""
     return [request.headers["authorization"] for request in fake.requests if request.path.endswith("/models")]
 
 

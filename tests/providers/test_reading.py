@@ -77,7 +77,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 def children() -> int:
-    """How many processes of ours read a file; other tests have processes of their own."""
+    """Return how many processes of ours read a file; other tests have processes of their own."""
     return len(readers())
 
 

@@ -1,4 +1,4 @@
-"""What a file can do that takes over the process that reads it: nothing, behind each wall that claims to forbid it."""
+"""A file that took over the process that reads it can do nothing behind each wall that claims to forbid it."""
 
 import json
 import socket
@@ -28,7 +28,7 @@ NUMBERS = ("500", "5000000", "100000000", "512000000", "30")
 
 @pytest.fixture
 def where(tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """A folder with files, and a port where somebody listens."""
+    """Yield a folder with files, and a port where somebody listens."""
     for name in "aef":
         (tmp_path / name).write_text("kept")
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -42,7 +42,7 @@ def tried(where: dict[str, Any], *command: str) -> Any:
 
 
 def behind(where: dict[str, Any], *names: str) -> dict[str, str]:
-    """What became of each deed behind these walls."""
+    """Return what became of each deed behind these walls."""
     in_force, outcomes = tried(where, "-m", "tests.providers.deeds", ",".join(names))
     if lacking := set(names) - set(in_force):
         pytest.skip(f"this machine lacks {sorted(lacking)}")

@@ -14,27 +14,27 @@ from tests.service.support.scripts import learning
 
 @pytest.fixture
 def user() -> str:
-    """A user whom no other test knows."""
+    """Return a user whom no other test knows."""
     return f"u-{uuid4().hex[:12]}"
 
 
 @pytest.fixture(scope="session")
 def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service without a configured model."""
+    """Yield a service without a configured model."""
     with service(tmp_path_factory.mktemp("offline")) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def scripted_model() -> Iterator[FakeOpenAI]:
-    """The model server behind `served`; tests take `model`."""
+    """Yield the model server behind `served`; tests take `model`."""
     with FakeOpenAI() as fake:
         yield fake
 
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory, scripted_model: FakeOpenAI) -> Iterator[Service]:
-    """A service whose chat model and embedder are `model`."""
+    """Yield a service whose chat model and embedder are `model`."""
     settings = model_settings(scripted_model.url, EMBEDDING_MODEL="fake-embed")
     with service(tmp_path_factory.mktemp("served"), **settings) as running:
         yield running
@@ -42,7 +42,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, scripted_model: FakeOpenAI)
 
 @pytest.fixture
 def model(scripted_model: FakeOpenAI) -> Iterator[FakeOpenAI]:
-    """The model server with nothing scripted and nothing recorded."""
+    """Yield the model server with nothing scripted and nothing recorded."""
     scripted_model.requests.clear()
     yield scripted_model
     scripted_model.recover()
@@ -65,7 +65,7 @@ def chats(openai_of_served: openai.OpenAI, model: FakeOpenAI, user: str) -> Chat
 
 @pytest.fixture
 def fake() -> Iterator[FakeOpenAI]:
-    """A model server of the test's own, for services that it starts itself. It learns "my KEY is VALUE"."""
+    """Yield a model server of the test's own, for services that it starts itself. It learns "my KEY is VALUE"."""
     with FakeOpenAI() as made:
         made.on_chat = learning
         yield made

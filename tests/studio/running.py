@@ -43,11 +43,11 @@ class Studio:
             self.process.wait(10)
 
     def thread(self) -> str:
-        """A new LangGraph thread."""
+        """Return a new LangGraph thread."""
         return self.client.threads.create()["thread_id"]
 
     def run(self, langgraph_thread: str, message: str, **given: Any) -> "Run":
-        """One run of the graph on a LangGraph thread, to its end; it must succeed."""
+        """Return one run of the graph on a LangGraph thread, to its end; it must succeed."""
         given = {"user_id": "ada", "thread_id": "t1", "message": message, **given}
         events = self._stream(langgraph_thread, given)
         assert {name for name, _ in events} <= {"metadata", "updates"}, f"{events}\n{self.log}"
@@ -56,7 +56,7 @@ class Studio:
         return Run(updates, cast("dict[str, Any]", state["values"]))
 
     def failure(self, langgraph_thread: str, given: dict[str, Any]) -> str:
-        """What a run that must fail says."""
+        """Return what a run that must fail says."""
         (said,) = [data for name, data in self._stream(langgraph_thread, given) if name == "error"]
         return str(said)
 
@@ -67,7 +67,7 @@ class Studio:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run showed: each node's update, in order, and the state at the end."""
+    """Results of a run: each node's update, in order, and the state at the end."""
 
     updates: Sequence[tuple[str, dict[str, Any]]]
     state: dict[str, Any]

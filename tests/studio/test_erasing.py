@@ -16,7 +16,7 @@ SAID, KEPT = "My secret garden is in Zanzibar.", "My tower is in Reykjavik."
 
 
 def holding(folder: Path, text: str) -> list[str]:
-    """The files below the folder that hold the text."""
+    """Return the files below the folder that hold the text."""
     return [file.name for file in folder.rglob("*") if file.is_file() and text.encode() in file.read_bytes()]
 
 

@@ -112,7 +112,7 @@ class _Syncing:
 
 @contextmanager
 def _stopping() -> Generator[threading.Event]:
-    """An event that an interrupt, or a request to end, sets."""
+    """Provide an event that an interrupt, or a request to end, sets."""
     stop = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:

@@ -25,7 +25,7 @@ class ServiceConnection:
 
 @contextmanager
 def connection(told: CommandContext, url: str | None, *, may_be_new: bool = False) -> Generator[ServiceConnection]:
-    """The service at `url`; without one the owner of DATA_DIR, or a service of this process's own until exit.
+    """Provide the service at `url`; without one the owner of DATA_DIR, or a service of this process's own until exit.
 
     `may_be_new`: also where there is no DATA_DIR yet.
 

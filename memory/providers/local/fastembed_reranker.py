@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fastembed.rerank.cross_encoder import TextCrossEncoder  # pyright: ignore[reportMissingTypeStubs]  # has none
 
 _TEXT_CHARACTERS = 4_000
-"""What these models read of a text is shorter still: some 512 tokens, query included."""
+"""These models read even less of a text: some 512 tokens, query included."""
 _FURTHEST = 36.0
 """Scores beyond it count as it: their sigmoid would be 1 exactly, in 64 bits."""
 

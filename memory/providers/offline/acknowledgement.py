@@ -17,7 +17,7 @@ _MOST_SMALL_TALK = 60
 
 UNDERSTOOD = "Understood."
 NOT_KEPT = "But nothing is kept: the request names no thread (memory_id)."
-"""What is added where somebody tells something that nobody will remember."""
+"""Added where somebody tells something that nobody will remember."""
 
 
 def acknowledge(findings: Sequence[Extracted], known: Mapping[str, str], *, is_kept: bool = True) -> str:

@@ -1,4 +1,4 @@
-"""What every vector index must do with its channels, and with what narrows a query; a base of `IndexContract`."""
+"""The contract of a vector index's channels, and of all that narrows a query; a base of `IndexContract`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ def of_kind(made: Point, kind: Kind) -> Point:
 
 
 def bm25_of(asked: Words, corpus: Sequence[Words]) -> list[float]:
-    """The dot products with the weights asked for, each times ln(1 + (N - n + 0.5) / (n + 0.5))."""
+    """Return the dot products with the weights asked for, each times ln(1 + (N - n + 0.5) / (n + 0.5))."""
     found = {word: sum(word in words for words in corpus) for word in asked}
     rarity = {word: math.log(1 + (len(corpus) - n + 0.5) / (n + 0.5)) for word, n in found.items()}
     return [sum(weight * rarity[word] * words.get(word, 0) for word, weight in asked.items()) for words in corpus]

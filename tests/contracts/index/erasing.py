@@ -1,4 +1,4 @@
-"""What every vector index must do when a user, or a thread, is erased; a base of `IndexContract`."""
+"""Checks what every vector index must do when a user, or a thread, is erased; a base of `IndexContract`."""
 
 import asyncio
 from dataclasses import replace

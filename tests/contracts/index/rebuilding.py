@@ -1,4 +1,4 @@
-"""What every vector index must do when it is rebuilt while it serves; a base of `IndexContract`."""
+"""Checks what every vector index must do when it is rebuilt while it serves; a base of `IndexContract`."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What every vector index must do. An implementation inherits `IndexContract` and says how it is opened."""
+"""Checks what every vector index must do. An implementation inherits `IndexContract` and says how it is opened."""
 
 import asyncio
 from dataclasses import replace

@@ -25,7 +25,7 @@ async def store(backend: Backend) -> AsyncGenerator[Store]:
 
 @pytest.fixture
 async def mongo_database(mongodb_url: str) -> AsyncGenerator[MongoDatabase]:
-    """A database of the test's own, dropped afterwards."""
+    """Yield a database of the test's own, dropped afterwards."""
     name = f"recollect_test_{uuid4().hex[:12]}"
     yield MongoDatabase(mongodb_url, name)
     async with AsyncMongoClient[dict[str, Any]](mongodb_url) as client:

@@ -12,7 +12,7 @@ from tests.contracts.store.samples import NOW, SECOND, asked, fact, failed, fini
 
 
 async def fill(store: Store) -> None:
-    """Two threads of ada's and one of bob's, one unfinished turn, and facts of every sort."""
+    """Store two threads of ada's and one of bob's, one unfinished turn, and facts of every sort."""
     await finish(store, "a1", update=owed())
     await finish(store, "a2", update=indexed())
     await finish(store, "b1", thread_id="t2", update=owed())

@@ -72,7 +72,7 @@ async def insert(store: Store, *given: Document) -> None:
 
 
 async def filled(store: Store, given: Document, *texts: str) -> Document:
-    """The document stored with these passages as its own."""
+    """Return the document stored with these passages as its own."""
     await insert(store, given)
     assert await store.documents.passages.add(passages_of(given, *texts))
     named = given.revised(version=1, incoming=0, passages=len(texts))

@@ -1,4 +1,4 @@
-"""What is done with turns after they were committed: shown in lists, learned again, let go."""
+"""Checks what is done with turns after they were committed: shown in lists, learned again, let go."""
 
 import asyncio
 from dataclasses import replace
@@ -34,7 +34,7 @@ async def finish_at(
     thread_id: str = "t1",
     update: Update | None = None,
 ) -> Message:
-    """A turn whose user's message is of `at`, its reply a second younger; the user's message."""
+    """Return a turn whose user's message is of `at`, its reply a second younger; the user's message."""
     asking = replace(asked(turn_id, user_id=user_id, thread_id=thread_id), created_at=at)
     message = await store.conversations.accept(asking)
     assert await store.conversations.commit(answer(message), result={}, update=update or not_owed("disabled"))

@@ -16,7 +16,7 @@ SETTLED = Update(steps={"facts": Step(status="skipped", reason="imported"), "ind
 def past(
     number: int, *, user_id: str = "ada", thread_id: str = "t1", name: str | None = None, update: Update | None = None
 ) -> Turn:
-    """The turn `turn<number>`, so many minutes after NOW, its reply a second later; imported ids `u…` and `a…`.
+    """Return the turn `turn<number>`, so many minutes after NOW, its reply a second later; imported ids `u…` and `a…`.
 
     Search may find it, and nothing is pending, unless `update` says otherwise.
     """
@@ -42,13 +42,13 @@ def past(
 
 
 def without_reply(turn: Turn) -> Turn:
-    """The same turn, of which only the user's message is known."""
+    """Return the same turn, of which only the user's message is known."""
     assert turn.reply is not None
     return replace(turn, reply=_left_out(turn.reply))
 
 
 def without_message(turn: Turn) -> Turn:
-    """The same turn, of which only the reply is known."""
+    """Return the same turn, of which only the reply is known."""
     return replace(turn, message=_left_out(turn.message))
 
 
@@ -57,19 +57,19 @@ def _left_out(message: Message) -> Message:
 
 
 def placed(turn: Turn, position: int) -> Turn:
-    """The turn with its user's message at `position` and its reply behind it."""
+    """Return the turn with its user's message at `position` and its reply behind it."""
     assert turn.reply is not None
     message, reply = replace(turn.message, position=position), replace(turn.reply, position=position + 1)
     return replace(turn, message=message, reply=reply)
 
 
 def in_a_row(turns: Sequence[Turn]) -> list[Turn]:
-    """The turns as the only ones of their thread, in this order."""
+    """Return the turns as the only ones of their thread, in this order."""
     return [placed(turn, 2 * number + 1) for number, turn in enumerate(turns)]
 
 
 def said(turns: Sequence[Turn]) -> list[Message]:
-    """The messages of these turns, in their order."""
+    """Return the messages of these turns, in their order."""
     return [message for turn in turns for message in turn.messages]
 
 

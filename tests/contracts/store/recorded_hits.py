@@ -1,4 +1,4 @@
-"""What turns recorded of what is deleted is blank, whoever recalled it and whenever the turn is stored."""
+"""Checks what turns recorded of what is deleted is blank, whoever recalled it and whenever the turn is stored."""
 
 import json
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ HITS = [
 
 
 async def recalling(store: Store, turn_id: str, *, user_id: str = "ada", update: Update | None = None) -> Turn:
-    """A finished turn with these hits."""
+    """Return a finished turn with these hits."""
     memory: dict[str, Any] = {"window": 0, "facts": {}, "hits": HITS}
     result: dict[str, Any] = {"model": "m", "memory": memory, "trace": [{"id": "m1"}]}
     message = await store.conversations.accept(asked(turn_id, user_id=user_id))
@@ -52,7 +52,7 @@ async def recorded(store: Store, turn_id: str, user_id: str = "ada") -> Mapping[
 
 
 def told(result: Mapping[str, Any]) -> set[str]:
-    """The hits that still have text."""
+    """Return the hits that still have text."""
     hits = result["memory"]["hits"]
     assert [one["id"] for one in hits] == [one["id"] for one in HITS], "ids and scores stay"
     for one in hits:

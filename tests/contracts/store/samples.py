@@ -116,12 +116,12 @@ def failed(reason: str = "x") -> Update:
 
 
 def fact(fact_id: str = "f1", *, user_id: str = "ada", age: int = 0, **changes: Any) -> Fact:
-    """A fact `age` seconds older than NOW."""
+    """Return a fact `age` seconds older than NOW."""
     then = NOW - age * SECOND
     made = Fact(fact_id, user_id, "name", "Ada", "The user's name is Ada.", then, then, then, then)
     return replace(made, **changes)
 
 
 def superseded(fact_id: str, *, at: datetime = NOW, valid_to: datetime | None = None, **changes: Any) -> Fact:
-    """A fact that a turn ended at `at`, valid until `valid_to` (None: until `at`)."""
+    """Return a fact that a turn ended at `at`, valid until `valid_to` (None: until `at`)."""
     return fact(fact_id, ended=Ended("turn", at, "turn2"), valid_to=valid_to or at, **changes)

@@ -1,4 +1,4 @@
-"""What only the MongoDB documents have to do: two processes on one database, and servers that are not there."""
+"""Checks what only the MongoDB documents have to do: two processes on one database, and servers that are not there."""
 
 import asyncio
 import gc
@@ -35,7 +35,7 @@ Pair = tuple[Store, Store]
 
 @pytest.fixture
 async def pair(mongo_database: MongoDatabase) -> AsyncGenerator[Pair]:
-    """Two open stores on one database, as two processes have them."""
+    """Yield two open stores on one database, as two processes have them."""
     async with (
         open_mongo_store(*mongo_database) as one,
         open_mongo_store(*mongo_database) as other,

@@ -1,4 +1,4 @@
-"""What only the SQLite file has to do: plans, bytes, crashes, bad files."""
+"""Checks what only the SQLite file has to do: plans, bytes, crashes, bad files."""
 
 import asyncio
 import re
@@ -87,7 +87,7 @@ HOT = {
     "indexed records of user": threads.INDEXED_OF_USER,
 }
 TABLE_SCANS = ("SCAN messages", "SCAN reply", "SCAN message", "SCAN facts")
-# What the sweep asks for all users: read from an index that holds nothing else, empty where there is nothing to do.
+# The sweep's queries for all users: read from an index that holds nothing else, empty where there is nothing to do.
 SWEPT = {
     "pending users": (updates.PENDING_USERS, "SCAN messages USING COVERING INDEX messages_pending"),
     "failed": (updates.FAILED, "SEARCH reply USING INDEX messages_failed (user_id>?)"),

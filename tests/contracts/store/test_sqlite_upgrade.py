@@ -67,7 +67,7 @@ def older_fact(fact_id: str, *, home: str = "", end: int | None = None, replaces
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A file as version 1 left it: a turn, and facts of which two were ended by turns."""
+    """Return a file as version 1 left it: a turn, and facts of which two were ended by turns."""
     path = tmp_path / "documents.db"
     end = to_ms(NOW + SECOND)
     reply = {"result": "{}", "status": "pending", "indexed": 1, "update": update_to_json(indexed())}
@@ -148,7 +148,7 @@ async def test_an_upgraded_file_is_like_a_new_one_and_counts_its_openings_on(
 
 
 def schema(path: Path) -> list[tuple[str, str]]:
-    """Each table's columns and each index's text."""
+    """Return each table's columns and each index's text."""
     with closing(sqlite3.connect(path)) as connection:
         made = connection.execute("SELECT type, name, sql FROM sqlite_master ORDER BY name").fetchall()
         return [(name, describe(connection, kind, name, sql)) for kind, name, sql in made]

@@ -51,7 +51,7 @@ MESSAGES = [
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A file with two finished turns, of which the index holds the first, and an unfinished one."""
+    """Return a file with two finished turns, of which the index holds the first, and an unfinished one."""
     path = tmp_path / "documents.db"
     with closing(sqlite3.connect(path)) as connection:
         for script in SCRIPTS[:2]:

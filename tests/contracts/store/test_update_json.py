@@ -56,7 +56,7 @@ def test_fields_of_earlier_versions_get_their_defaults():
 
 
 def test_a_text_of_before_reads_as_an_equal_update():
-    """An earlier writer left whole numbers whole, and put the fields of an update in any order."""
+    """Read an earlier writer's text, which has whole numbers whole and the fields of an update in any order."""
     record = json.loads(update_to_json(full_update()))
     record["writes"][1]["importance"] = 1
     assert update_from_json(json.dumps(record, indent=1, sort_keys=True)) == full_update()

@@ -20,7 +20,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 async def talk(store: Store) -> list[Message]:
-    """A thread in which search finds 1, 2 (no reply), 4 (no question) and 7, not 3, 5 or 6; what is found in order."""
+    """Store a thread in which search finds 1, 2 (no reply), 4 (no question) and 7 alone; return those in order."""
     disabled = not_owed("disabled")
     given = in_a_row(
         [
@@ -217,7 +217,7 @@ def _at_now(message: Message | None) -> Message:
 
 
 def _of_thread(turn: Turn) -> Turn:
-    """The turn with its thread in its id, since turn ids are the user's."""
+    """Return the turn with its thread in its id, since turn ids are the user's."""
     assert turn.reply is not None
     turn_id = f"{turn.message.thread_id}-{turn.message.turn_id}"
     return replace(turn, message=replace(turn.message, turn_id=turn_id), reply=replace(turn.reply, turn_id=turn_id))

@@ -1,4 +1,4 @@
-"""All that there is of a user, in an order that every store keeps."""
+"""Makes all that there is of a user, in an order that every store keeps."""
 
 from dataclasses import replace
 

@@ -28,7 +28,7 @@ def fences(store: Store) -> Fences:
 
 
 async def erase(fences: Fences, scope: Scope = ADA) -> None:
-    """All that an erasure does with fences."""
+    """Do with fences all that an erasure does."""
     await fences.fence_out(scope, "e1", at=utc_now())
     assert await fences.quiet(scope)
     await fences.erasures.lift_fence(await fences.subject(scope), "e1", at=utc_now())

@@ -1,4 +1,4 @@
-"""What a person can do with facts, over real stores."""
+"""Checks what a person can do with facts, over real stores."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -26,14 +26,14 @@ async def home(tmp_path: Path) -> AsyncGenerator[House]:
 
 
 def turn_result(fact: Fact) -> dict[str, Any]:
-    """What a turn that recalled the fact stores."""
+    """Return what a turn that recalled the fact stores."""
     hit = {"id": fact.id, "kind": "fact", "content": fact.statement, "score": 0.5}
     said = {"id": "m1", "kind": "episode", "content": "Oslo is where I live.", "score": 0.4}
     return {"model": "m", "memory": {"facts": {"city": fact.value, "name": "Ada"}, "hits": [hit, said]}}
 
 
 async def change_city(home: House) -> Fact:
-    """A fact that has been taught, superseded, recalled and changed by a person; the newest of it."""
+    """Return a fact that has been taught, superseded, recalled and changed by a person; the newest of it."""
     await home.turn("a", says("city", "Oslo"), says("name", "Ada"))
     await home.turn("b", says("pet", "dog"), result=turn_result(await home.one("city")))
     await home.turn("c", Proposal("update", "city", "Bergen", "The user lives in Bergen.", "Bergen"))
@@ -43,7 +43,7 @@ async def change_city(home: House) -> Fact:
 
 
 def texts_of_city(home: House, folder: Path) -> list[bytes]:
-    """Which of the texts about the city lie in the database's files, apart from those that messages hold."""
+    """Return which of the texts about the city lie in the database's files, apart from those that messages hold."""
     held = b"".join(path.read_bytes() for path in folder.glob("recollect.db*"))
     found = [text for text in (b"city is Oslo", b"lives in Bergen", b"Tromso", b"city: Narvik") if text in held]
     return found

@@ -48,7 +48,7 @@ async def test_a_turn_is_indexed_once_however_often_it_is_done(store: Store, ind
 
 @dataclass
 class Meaning(CountingEmbedder):
-    """The same, taken for one that knows meaning."""
+    """An embedder of words that is taken for one that knows meaning."""
 
     knows_meaning = True
 

@@ -52,7 +52,7 @@ async def found(index: VectorIndex, user_id: str) -> set[tuple[str, str]]:
 
 
 def as_before(fact: Fact) -> Entry:
-    """What an earlier version stored of a fact: under the fact's own id, and without it."""
+    """Return what an earlier version stored of a fact: under the fact's own id, and without it."""
     return replace(fact_entry(fact), id=fact.id, fact_id=None)
 
 

@@ -58,7 +58,7 @@ KNOWN = questions.KnownTexts({"name": "Ada", "location": "Paris"})
 
 
 def _proved(said: str) -> object:
-    """What a claim and its quote of such a text come to."""
+    """Return what a claim and its quote of such a text come to."""
     claim = Claim("note", said[:1_000], said[:2_000])
     return proof_problem(claim, said[:1_900], Witness.of(said, heard(said), at=NOW, asked=said))
 
@@ -227,7 +227,7 @@ def test_every_function_of_a_text_is_listed() -> None:
 
 
 def _request(said: str) -> PlanRequest:
-    """What twenty decisions on one message come to."""
+    """Return what twenty decisions on one message come to."""
     proposals = [
         Proposal("add", key=f"key_{size}", value="tea", evidence=said[:size], valid_from="2019", valid_to="2020")
         for size in range(1, 21)

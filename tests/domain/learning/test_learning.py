@@ -33,7 +33,7 @@ async def opened(tmp_path: Path) -> AsyncGenerator[Stores]:
 
 
 async def begin(opened: Stores, *proposals: Proposal) -> Turn:
-    """What is known, and a committed turn that is to be learned from."""
+    """Return what is known, and a committed turn that is to be learned from."""
     for old in (
         fact("name1", age=20),
         fact("home1", age=10, key="location", value="Berlin", statement="The user lives in Berlin."),
@@ -63,13 +63,13 @@ async def learn(opened: Stores, extractor: ScriptedExtractor, dying: Dying | Non
 
 
 async def known(opened: Stores) -> list[Fact]:
-    """The living facts of user and thread, oldest first."""
+    """Return the living facts of user and thread, oldest first."""
     found = await opened.store.facts.living(Scope("ada", "t1"), at=NOW, limit=50)
     return [fact for fact in reversed(found) if fact.is_living(NOW)]
 
 
 async def stored(opened: Stores) -> list[Fact]:
-    """All living facts, and those that were known before; the index follows on its own."""
+    """Return all living facts, and those that were known before; the index follows on its own."""
     before = [await opened.store.facts.fact(user_id="ada", fact_id=name) for name in ("name1", "home1")]
     found = [*await known(opened), *(one for one in before if one is not None and one.ended is not None)]
     return [replace(fact, indexed=False) for fact in found]

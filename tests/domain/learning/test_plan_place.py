@@ -1,4 +1,4 @@
-"""What was said before what is known: it becomes history, or is refused, and overrides nothing."""
+"""Checks what was said before what is known: it becomes history, or is refused, and overrides nothing."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What becomes of proposals that their quote does not carry: plans, pure."""
+"""Checks what becomes of proposals that their quote does not carry: plans, pure."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

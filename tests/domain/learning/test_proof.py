@@ -1,4 +1,4 @@
-"""What a quote carries: each row is a message, its quote, key, value, statement, and maybe a question."""
+"""Checks what a quote carries: each row is a message, its quote, key, value, statement, and maybe a question."""
 
 import time
 from datetime import UTC, datetime

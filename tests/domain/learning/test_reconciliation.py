@@ -61,7 +61,7 @@ def planned(
 
 
 def done(made: Plan, facts: Sequence[Fact]) -> dict[str, Fact]:
-    """The facts after the plan's writes, as a store does them."""
+    """Return the facts after the plan's writes, as a store does them."""
     stored = {item.id: item for item in facts}
     for write in made.writes:
         new = write.new_fact(user_id="ada", thread_id="t1", turn_id="turn-1")

@@ -110,7 +110,7 @@ def test_a_record_without_its_last_turn(summary_by: Any) -> None:
 
 
 async def regenerate(home: House, turn_id: str, *proposals: Proposal, reply: str = "Anew.") -> Update:
-    """A new answer of the turn, which teaches these; its update once it has ended."""
+    """Return a new answer of the turn, which teaches these; its update once it has ended."""
     turn = await home.stored(turn_id)
     assert turn.reply is not None
     home.extractor.lessons[turn.message.content] = proposals
@@ -201,7 +201,7 @@ async def test_a_kill_at_any_write_is_made_good(tmp_path: Path) -> None:
 
 
 async def learned_by(home: House, facts: Any, given: Update | None = None) -> tuple[Update | None, Update]:
-    """The facts step of turn b's new answer over these facts: its update, None if killed, and the one recorded last."""
+    """Run the facts step of turn b's new answer; return its update (None if killed) and the one recorded last."""
     turn = await home.stored("b")
     home.extractor.lessons[turn.message.content] = (BERGEN, says("work", "nurse"), GONE)
     assert turn.update is not None

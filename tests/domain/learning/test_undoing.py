@@ -36,7 +36,7 @@ def shown(changes: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
 
 
 async def three_kinds(home: House) -> None:
-    """Two turns: the second adds, updates, deletes and confirms."""
+    """Store two turns: the second adds, updates, deletes and confirms."""
     await home.turn("a", says("city", "Oslo"), says("pet", "dog"), says("name", "Ada"))
     await home.turn("b", says("job", "nurse"), BERGEN, GONE, Proposal("keep", key="name", evidence="Ada"))
     assert await home.known() == {"city": "Bergen", "name": "Ada", "job": "nurse"}

@@ -26,7 +26,7 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "get_time", "argume
 
 
 def said(*texts: str) -> list[Json]:
-    """A history in which user and assistant take turns."""
+    """Return a history in which user and assistant take turns."""
     roles = ("user", "assistant")
     return [{"role": roles[place % 2], "content": text} for place, text in enumerate(texts)]
 
@@ -46,12 +46,12 @@ def message(turn: int, role: Any, text: str) -> Message:
 
 
 def matched(history: list[Json], turns: list[Exchange]) -> list[str | None]:
-    """Which stored message each of the client's is: its turn and the first letter of its role."""
+    """Return which stored message each of the client's is: its turn and the first letter of its role."""
     return [found and f"{found.turn_id}{found.role[0]}" for found in align(history, turns).messages]
 
 
 def given(history: list[Json], turns: list[Exchange], *, window: int | None = None) -> list[str]:
-    """The texts that the model would be given."""
+    """Return the texts that the model would be given."""
     shown = [item for turn in turns[-(window or len(turns)) :] for item in turn.messages]
     return [text_of(item["content"]) for item in merged(history, align(history, turns), shown)]
 
@@ -148,7 +148,7 @@ def test_messages_carry_the_turn_that_they_are_of() -> None:
 @pytest.mark.parametrize(
     ("history", "text", "texts", "again"),
     [
-        # The same once more, and a new turn that only reads the same.
+        # The history once more, and a new turn that only reads the same.
         (("a", "b"), "yes", ("a", "b", "yes", "c"), True),
         (("a", "b", "yes", "c"), "yes", ("a", "b", "yes", "c"), False),
         (("A!", "b "), "Yes.", ("a", "b", "yes", "c"), True),

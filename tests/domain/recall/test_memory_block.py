@@ -47,7 +47,7 @@ def block(
 
 
 def part(text: str, heading: str) -> list[str]:
-    """The lines under a heading."""
+    """Return the lines under a heading."""
     lines = text.splitlines()
     if heading not in lines:
         return []

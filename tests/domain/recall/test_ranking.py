@@ -318,7 +318,7 @@ def test_signals_depend_on_who_speaks(names: list[str | None], knows_meaning: bo
 
 
 def naive_mmr(relevance: Sequence[float], vectors: Sequence[Sequence[float]], limit: int, trade: float) -> list[int]:
-    """The textbook, word for word: argmax over the rest of λ·rel - (1-λ)·max over the chosen of sim."""
+    """Choose as the textbook says: argmax over the rest of λ·rel - (1-λ)·max over the chosen of sim."""
     chosen = list[int]()
     while len(chosen) < min(limit, len(vectors)):
         scores = {

@@ -21,7 +21,7 @@ def find(text: str, now: datetime = NOW, zone: tzinfo = BERLIN) -> Found | None:
 
 
 def local(text: str, now: datetime = NOW, zone: tzinfo = BERLIN) -> tuple[str, str] | None:
-    """What was found, as clocks in the zone show it."""
+    """Return what was found, as clocks in the zone show it."""
     found = find(text, now, zone)
     if found is None:
         return None

@@ -58,7 +58,7 @@ class ScriptedChat:
         return [self.name]
 
     async def ping(self) -> None:
-        """It is here."""
+        """Do nothing: the model is here."""
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ async def record_of(store: Store) -> ThreadRecord:
     return record
 
 
-# What a model is asked.
+# The request to a model.
 
 
 def test_data_is_quoted_and_never_an_instruction() -> None:

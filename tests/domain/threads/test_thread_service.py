@@ -1,4 +1,4 @@
-"""What a person does with threads: list, archive, edit the summary, delete; and kills between any two steps."""
+"""Checks what a person does with threads: list, archive, edit the summary, delete; and kills between any two steps."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -418,7 +418,7 @@ def _id(name: str) -> str:
 
 
 async def _lived_in(stores: Stores) -> Opened:
-    """Two threads with messages, points, a fact of their own and a summary, and a fact of the user's."""
+    """Return two threads with messages, points, a fact of their own and a summary, and a fact of the user's."""
     made = make(stores)
     for scope in (T1, T2):
         own = say_all(stores.store, [f"{scope.thread} 0", f"{scope.thread} 1"], scope)
@@ -507,7 +507,7 @@ async def _only_the_other_is_left(stores: Stores) -> None:
 
 
 async def _dies(dying: Opened) -> bool:
-    """Whether the archive was cut off. A killed process says nothing: what its tasks raised is of no interest."""
+    """Tell whether the archive was cut off. A killed process says nothing: what its tasks raised is of no interest."""
     try:
         await dying.service.archive(T1)
     except Killed:

@@ -22,7 +22,7 @@ def message(number: int, role: str, content: str, name: str | None = None) -> Me
 
 
 def exchange(number: int, characters: int) -> Exchange:
-    """A turn of so many characters in all."""
+    """Return a turn of so many characters in all."""
     return Exchange(message(number, "user", "u"), message(number, "assistant", "a" * (characters - 1)))
 
 

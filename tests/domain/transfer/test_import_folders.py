@@ -1,4 +1,4 @@
-"""What other agents leave in folders and SQLite files: read with its times, or named."""
+"""Checks what other agents leave in folders and SQLite files: read with its times, or named."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ def put(path: Path, said: object) -> None:
 
 
 async def read(path: Path, config: MemoryConfig, user: str | None = "ada") -> tuple[list[Fields | str], SourceHoldings]:
-    """The fields of all lines, those that cannot be read as their sentences, and what the source held."""
+    """Return the fields of all lines, those that cannot be read as their sentences, and what the source held."""
     source = open_source(str(path), config, user_id=user)
     lines = [line.said async for line in source.lines]
     shown = [line.error if isinstance(line, Unreadable) else line for line in lines if not isinstance(line, bytes)]

@@ -76,7 +76,7 @@ async def test_threads_of_several_users_are_sorted_each_by_itself(memory: Memory
 
 
 async def test_turns_are_stored_in_the_order_in_which_they_began(memory: Memory) -> None:
-    """What is learned from them is learned in that order, over all threads."""
+    """Check that facts are learned in that order too, over all threads."""
     lines = [
         at(9, "assistant", "late answer", thread="t1"),
         at(6, "user", "third", thread="t3"),

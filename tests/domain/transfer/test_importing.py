@@ -35,7 +35,7 @@ class WaitingEmbedder(CountingEmbedder):
     is_waiting: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        """The gate is shut."""
+        """Shut the gate."""
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
         self.is_waiting.set()
@@ -238,7 +238,7 @@ async def test_with_learn_the_turns_are_learned_from(memory: Memory) -> None:
 
 
 async def learned(memory: Memory, *lines: Fields) -> dict[str, str]:
-    """What is known, each value with the day from which it holds, after these lines were learned from."""
+    """Return what is known, each value with the day from which it holds, after these lines were learned from."""
     await bring(memory, *lines, learn=True)
     await memory.updater.wait_all_ended(await turns_of(memory), seconds=20)
     page = await memory.facts.page("ada", FactFilter(memory.clock()), limit=10)

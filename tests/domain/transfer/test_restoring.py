@@ -86,7 +86,7 @@ async def test_lines_of_an_export_are_taken_and_known(memory: Memory) -> None:
 
 
 def version(**changes: Any) -> Fields:
-    """An earlier version of the fact."""
+    """Return an earlier version of the fact."""
     times = dict.fromkeys(("updated_at", "confirmed_at", "valid_from"), TIME)
     nothing = dict.fromkeys(("thread_id", "turn_id", "evidence", "valid_to"))
     said = {"value": "Rome", "statement": "city: Rome", "scope": "user", "source": "turn", "importance": 0.5}

@@ -46,7 +46,7 @@ def _id(name: str) -> str:
 
 
 async def know(opened: Stores, name: str, *, user_id: str = "ada", age: float = 0, **changes: Any) -> Fact:
-    """A stored and indexed fact, last confirmed `age` days ago."""
+    """Return a stored and indexed fact, last confirmed `age` days ago."""
     made = fact(_id(name), user_id=user_id, age=int(age * DAYS), key=name, indexed=True, **changes)
     assert await opened.store.facts.insert(made)
     if made.is_open:
@@ -61,7 +61,7 @@ async def talk(opened: Stores, *names: str, scope: Scope = T1, age: float = 0) -
 
 
 async def known(opened: Stores, names: Sequence[str], *, user_id: str = "ada") -> set[str]:
-    """Which of these facts are in the documents; that those and no others have points is checked too."""
+    """Return which of these facts are in the documents; that those and no others have points is checked too."""
     found = await opened.store.facts.facts(user_id=user_id, fact_ids=[_id(name) for name in names])
     ids = {entry.memory_id for entry in await opened.index.entries(await opened.index.ids())}
     assert {item.id for item in found if item.is_open} == {_id(name) for name in names} & ids
@@ -69,7 +69,7 @@ async def known(opened: Stores, names: Sequence[str], *, user_id: str = "ada") -
 
 
 async def said(opened: Stores, scope: Scope = T1) -> list[str]:
-    """The texts of the user's turns in the thread; that each has its two points, and no more are there, is checked."""
+    """Return the texts of the user's turns in the thread; check that each has two points, and no others exist."""
     messages = await opened.store.conversations.messages(scope, limit=1_000)
     entries = await opened.index.entries(await opened.index.ids())
     episodes = {entry.id for entry in entries if entry.kind == "episode" and entry.thread_id == scope.thread_id}

@@ -17,14 +17,14 @@ SECRET = "s" * 32
 
 @pytest.fixture(scope="module")
 def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that asks for keys."""
+    """Yield a service that asks for keys."""
     with service(tmp_path_factory.mktemp("locked"), AUTH="api_key") as running:
         yield running
 
 
 @pytest.fixture
 def callers(locked: Service, user: str) -> Iterator[dict[str, httpx.Client]]:
-    """A client of each role; `own` is the user's."""
+    """Yield a client of each role; `own` is the user's."""
     roles = {"service": "service", "admin": "admin", "own": f"user:{user}"}
     made = {name: key_caller(locked, role) for name, role in roles.items()}
     yield made

@@ -12,7 +12,7 @@ APP = "https://app.example"
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service with keys that two pages may call."""
+    """Yield a service with keys that two pages may call."""
     settings = {"AUTH": "api_key", "CORS_ORIGINS": f"{APP}, http://localhost:3000"}
     with service(tmp_path_factory.mktemp("shared"), **settings) as running:
         yield running

@@ -10,7 +10,7 @@ from tests.service.support.stopped_start import stopped_start
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service with names of its own, on every address."""
+    """Yield a service with names of its own, on every address."""
     settings = {"ALLOWED_HOSTS": "Memory.example, other.test", "HOST": "0.0.0.0", "ALLOW_INSECURE": "true"}
     with service(tmp_path_factory.mktemp("named"), **settings) as running:
         yield running

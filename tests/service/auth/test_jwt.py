@@ -26,7 +26,7 @@ RULES = {
 
 
 def claims(subject: Any = "ada", **more: Any) -> dict[str, Any]:
-    """A good token's claims; None among `more` takes one away."""
+    """Return a good token's claims; None among `more` takes one away."""
     given = {"sub": subject, "iss": RULES["JWT_ISSUER"], "aud": "recollect", "exp": int(time.time()) + 600, **more}
     return {name: value for name, value in given.items() if value is not None}
 
@@ -36,7 +36,7 @@ def token(subject: Any = "ada", *, secret: str = SECRET, algorithm: str = "HS256
 
 
 def by_hand(header: dict[str, Any], payload: bytes, signature: bytes | None = None) -> str:
-    """A token that no library makes; signed with the secret unless a signature is given."""
+    """Return a token that no library makes; signed with the secret unless a signature is given."""
     parts = [base64.urlsafe_b64encode(part).rstrip(b"=") for part in (json.dumps(header).encode(), payload)]
     signed = b".".join(parts)
     made = hmac.new(SECRET.encode(), signed, hashlib.sha256).digest() if signature is None else signature
@@ -45,7 +45,7 @@ def by_hand(header: dict[str, Any], payload: bytes, signature: bytes | None = No
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that shares a secret with the issuer."""
+    """Yield a service that shares a secret with the issuer."""
     with service(tmp_path_factory.mktemp("shared"), AUTH="jwt", JWT_SECRET=SECRET, **RULES) as running:
         yield running
 
@@ -60,7 +60,7 @@ def issuer() -> Iterator[FakeIssuer]:
 
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory, issuer: FakeIssuer) -> Iterator[Service]:
-    """A service that fetches the issuer's public keys."""
+    """Yield a service that fetches the issuer's public keys."""
     with service(tmp_path_factory.mktemp("public"), AUTH="jwt", JWT_JWKS_URL=issuer.url, **RULES) as running:
         yield running
 

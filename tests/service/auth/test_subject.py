@@ -50,7 +50,7 @@ def test_every_user_comes_from_one_subject(subject: str) -> None:
 
 
 def read_back(user_id: str) -> str:
-    """The subject: from left to right each escape is the character that it stands for, all else is itself."""
+    """Return the subject: from left to right each escape is the character that it stands for, all else is itself."""
     subject, at = "", 0
     while at < len(user_id):
         run = ESCAPES.match(user_id, at)
@@ -61,7 +61,7 @@ def read_back(user_id: str) -> str:
 
 
 def first_character(run: str) -> tuple[str | None, int]:
-    """The character that the escapes begin with, if they do, and how long its escapes are."""
+    """Return the character that the escapes begin with, if they do, and how long its escapes are."""
     data = bytes.fromhex(run.replace("@", ""))
     for size in range(1, 5):
         try:

@@ -68,7 +68,7 @@ def bobs(locked: Service) -> Ids:
 
 @pytest.fixture
 def ada(locked: Service) -> Iterator[tuple[str, httpx.Client]]:
-    """A user of the test's own who has a thread, with a key of their own."""
+    """Yield a user of the test's own who has a thread, with a key of their own."""
     name = f"ada-{uuid4().hex[:8]}"
     with key_caller(locked, f"user:{name}") as client:
         said(client, "Hello.", thread="adas-thread")
@@ -82,7 +82,7 @@ def _made(answer: httpx.Response) -> dict[str, Any]:
 
 
 def all_of(locked: Service, user_id: str) -> str:
-    """The user's whole export."""
+    """Return the user's whole export."""
     exported = locked.http.get(f"/api/users/{user_id}/export", headers=bearer(owner_token(locked)))
     assert exported.status_code == 200
     return exported.text
@@ -90,7 +90,7 @@ def all_of(locked: Service, user_id: str) -> str:
 
 @pytest.fixture
 def bobs_export(locked: Service, bobs: Ids) -> Iterator[str]:
-    """All that there is of Bob; a test must leave it as it was."""
+    """Yield all that there is of Bob; a test must leave it as it was."""
     before = all_of(locked, "bob")
     assert all(secret in before for secret in SECRETS)
     yield before
@@ -166,7 +166,7 @@ def test_lines_that_name_another_user_fail_like_those_of_nobody(
 
 
 def ids_found(client: httpx.Client) -> list[str]:
-    """The ids of all that a search of the client's user finds."""
+    """Return the ids of all that a search of the client's user finds."""
     asked = {"query": " ".join(SECRETS), "top_k": 50, "score_threshold": -1}
     answer = client.post("/api/memory/search", json=asked)
     assert answer.status_code == 200, answer.text
@@ -212,7 +212,7 @@ def test_a_form_that_names_another_user_is_refused_as_json_is(
 
 
 def rpc(client: httpx.Client, method: str, **params: Any) -> dict[str, Any]:
-    """One call of MCP, in every place naming Bob."""
+    """Return one call of MCP, in every place naming Bob."""
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     answer = client.post("/mcp", json=body, headers={**MCP, "X-Memory-User": "bob"}, params={"user_id": "bob"})
     assert not any(secret in answer.text for secret in SECRETS), answer.text

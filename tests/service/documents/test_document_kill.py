@@ -22,7 +22,7 @@ def settings(fake: FakeOpenAI) -> dict[str, str]:
 
 
 def embedded(fake: FakeOpenAI) -> list[str]:
-    """The passages that the embedder was asked for."""
+    """Return the passages that the embedder was asked for."""
     texts = [text for body in fake.embeddings for text in body["input"] if len(text) > 1]
     return [text for text in texts if "number" in text]
 
@@ -49,7 +49,7 @@ def test_a_long_document_is_processing_and_goes_on_after_a_kill(tmp_path: Path, 
         running.start()
         done = ended(running, "ada", document["id"])
         assert (done["status"], done["progress"], done["passages"]) == ("done", 1.0, document["passages"])
-        # What had its point is not embedded again; one batch was on its way when it was killed.
+        # Passages that had their points are not embedded again; one batch was on its way when it was killed.
         assert document["passages"] <= len(embedded(fake)) <= document["passages"] + EMBED_BATCH
         assert asked < document["passages"]
         assert "Chapter 199" in search(running, "ada", "Chapter 199")[0]["content"]

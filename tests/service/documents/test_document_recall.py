@@ -1,4 +1,4 @@
-"""What turns and searches find in documents, and what the chat model is given of them."""
+"""Checks what turns and searches find in documents, and what the chat model is given of them."""
 
 from pathlib import Path
 from typing import Any

@@ -104,7 +104,7 @@ def test_a_turn_in_flight_ends_at_once_and_its_late_answer_is_lost(
     assert lost.status_code == 409
     error = lost.json()["error"]
     assert (error["code"], error["turn_id"]) == ("user_erased", "plain")
-    # The same turn again, while the model still works on the erased one.
+    # Ask for this turn again, while the model still works on the erased one.
     model.on_chat = learning
     repeat = posting(served, "my city is Paris", user=user, turn_id="plain", wait_for_memory=True)
     until(lambda: len(texts(served, user=user)) == 1)

@@ -17,11 +17,11 @@ WORDS = ("zoltan", "Kecskemet", "Kelenfold", "psalmus", "galanta", "Bözsi")
 """The id, and words of texts in every place where texts are kept."""
 ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 KNOWN = {"recollect.db", "recollect.db-wal", "recollect.db-shm", "index", "lock", "terminal"}
-"""What there is in DATA_DIR: another name means another place that an erasure must know."""
+"""The names in DATA_DIR: another one means another place that an erasure must know."""
 
 
 def left(folder: Path, *words: str) -> dict[str, list[str]]:
-    """Which of the words each file below the folder holds, or its name, or its JSON escapes."""
+    """Return which of the words each file below the folder holds, or its name, or its JSON escapes."""
     found: dict[str, list[str]] = {}
     for path in folder.rglob("*"):
         held = [word for word in words if word in str(path.relative_to(folder))]
@@ -39,7 +39,7 @@ def _holds(content: bytes, word: str) -> bool:
 
 
 def fill(running: Service, user: str, number: int) -> None:
-    """All that can be kept of a user, with rows that grow and move, among those of others."""
+    """Store all that can be kept of a user, with rows that grow and move, among those of others."""
     for turn in range(6):
         said = f"my city{turn} is Kecskemet{number}, my composer{turn} is Bözsi" + " and so on" * (turn * 20)
         running.turn(said, user=user, thread=f"{user}-t{turn % 2}", metadata={"of": "galanta"}, wait_for_memory=True)
@@ -105,7 +105,7 @@ def test_not_a_byte_is_left_and_everyone_else_is_whole(filled: Service, fake: Fa
 
 
 def known(running: Service, user: str) -> list[dict[str, Any]]:
-    """The user's facts, threads and documents."""
+    """Return the user's facts, threads and documents."""
     found = running.get(f"/api/users/{user}/facts", limit=200)
     return [found, *(running.get(f"/api/{kind}", user_id=user) for kind in ("threads", "documents"))]
 

@@ -94,7 +94,7 @@ def test_a_turn_in_flight_at_the_other_is_too_late(pair: tuple[Service, Service]
     lost = posting(other, "my city is Paris", user=user, turn_id="one")
     until(lambda: len(fake.chats) == 1)
     assert one.http.delete(f"/api/users/{user}").status_code == 200
-    # The same turn is begun again here, before the model answers there.
+    # This turn is begun again here, before the model answers there.
     again = posting(one, "my city is Paris", user=user, turn_id="one", wait_for_memory=True)
     until(lambda: len(fake.chats) == 2)
     fake.release()

@@ -41,7 +41,7 @@ def running(request: pytest.FixtureRequest, tmp_path: Path, fake: FakeOpenAI) ->
 
 
 def writers(running: Service, user: str) -> list[Callable[[int], httpx.Response]]:
-    """Every way in which something of a user is written, each with a number that tells its calls apart."""
+    """Return every way in which something of a user is written, each with a number that tells its calls apart."""
 
     def turn(number: int) -> httpx.Response:
         said = f"my city{number} is Paris"
@@ -114,7 +114,7 @@ def test_nothing_comes_back_whatever_was_in_flight(running: Service, fake: FakeO
             assert odd == [], running.log[-20_000:]
             late = [answer for answer in answers if answer.status_code == 409]
             assert {answer.json()["error"]["code"] for answer in late} <= {"user_erased", "update_pending"}
-            # Those that came after the first erasure began afresh: with nothing more in flight, the second ends it.
+            # Turns after the first erasure began afresh: with nothing more in flight, the second ends it.
             erased.append(running.http.delete(f"/api/users/{user}"))
             assert [answer.status_code for answer in erased] == [200, 200], [answer.text for answer in erased]
             assert all(set(answer.json()["remaining"].values()) == {0} for answer in erased)

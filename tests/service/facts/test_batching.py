@@ -18,7 +18,7 @@ _SAID = re.compile(r"my (\w+) is (\w+)")
 
 
 def messages_of(extraction: Body) -> list[str]:
-    """The user's messages in an extraction request, oldest first."""
+    """Return the user's messages in an extraction request, oldest first."""
     return [json.loads(text) for text in _MESSAGE.findall(str(extraction["messages"][-1]["content"]))]
 
 
@@ -34,7 +34,7 @@ def learning(body: Body) -> Answer | None:
 
 @pytest.fixture
 def patient(fake: FakeOpenAI) -> FakeOpenAI:
-    """A model that reads all messages of a call."""
+    """Return a model that reads all messages of a call."""
     fake.on_chat = learning
     return fake
 

@@ -23,7 +23,7 @@ def ada(served: Service, user: str) -> FactsOf:
 
 
 def taught(ada: FactsOf, model: FakeOpenAI, message: str, *decisions: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """A turn that has taught this."""
+    """Return a turn that has taught this."""
     assert ada.user is not None
     teach(model, {message: decisions})
     turn = ada.running.turn(message, user=ada.user, wait_for_memory=True, **fields)

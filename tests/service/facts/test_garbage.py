@@ -36,7 +36,7 @@ TEA = {
 
 @dataclass(frozen=True)
 class Case:
-    """What the model answers each time, how the update ends, and whether it taught that the user drinks tea."""
+    """One case: the model's answer each time, the update's end, and whether it taught that the user drinks tea."""
 
     answer: Answer
     status: str = "done"
@@ -48,7 +48,7 @@ def decisions(*items: object) -> Body:
 
 
 def arguments(text: str) -> Body:
-    """A call with these arguments, as they are."""
+    """Return a call with these arguments, as they are."""
     return {"content": None, "tool_calls": [{"id": "c1", "name": "record_decisions", "arguments": text}]}
 
 
@@ -149,7 +149,7 @@ class Outcome:
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Outcome]]:
-    """Every case, all at once: each has a user of its own, and the failing ones wait out their back-off together."""
+    """Yield all cases, run at once: each has a user of its own, and failing ones wait for back-off together."""
     with FakeOpenAI() as fake:
         fake.on_chat = _answer
         with service(tmp_path_factory.mktemp("garbage"), **model_settings(fake.url)) as running:
@@ -177,7 +177,7 @@ def _said(case: str) -> str:
 
 
 def _answer(body: Body) -> Answer | None:
-    """The case's garbage to whatever asks about its message, and what is known to all others."""
+    """Return the case's garbage to whatever asks about its message, and what is known to all others."""
     text = _text(body)
     if extraction_tool(body) is None and not body.get("response_format"):
         return None

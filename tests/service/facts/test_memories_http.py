@@ -22,7 +22,7 @@ def write(running: Service, user: str, content: str, **more: Any) -> dict[str, A
 
 
 def listed(running: Service, user: str, **query: Any) -> list[str]:
-    """The contents of a list, newest first."""
+    """Return the contents of a list, newest first."""
     items = running.get("/api/memory", user_id=user, **query)["items"]
     return [check(MEMORY, item)["content"] for item in items]
 

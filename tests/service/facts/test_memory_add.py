@@ -24,7 +24,7 @@ def ask(running: Service, user: str, content: str, **more: Any) -> httpx.Respons
 
 
 def learn(running: Service, user: str, content: str, **more: Any) -> dict[str, Any]:
-    """A text that must be learned from: the answer."""
+    """Return a text that must be learned from: the answer."""
     answer = ask(running, user, content, **more)
     assert answer.status_code == 200, answer.text
     shown: dict[str, Any] = answer.json()

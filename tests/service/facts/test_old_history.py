@@ -17,7 +17,7 @@ from tests.service.support.scripts import facts
 
 @pytest.fixture(params=["sqlite", pytest.param("mongodb", marks=pytest.mark.server)])
 def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]:
-    """A service without a configured model, on either document store."""
+    """Yield a service without a configured model, on either document store."""
     if request.param == "sqlite":
         with service(tmp_path) as made:
             yield made
@@ -43,7 +43,7 @@ def learn_from(running: Service, *lines: bytes) -> None:
 
 
 def known(running: Service, day: str) -> dict[str, str]:
-    """What held on that day."""
+    """Return what held on that day."""
     found: dict[str, str] = running.get("/api/users/ada/facts", as_of=f"{day}T00:00:00Z")["facts"]
     return found
 

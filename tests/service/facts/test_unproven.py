@@ -1,4 +1,4 @@
-"""What a quote does not carry, and what the agent proposes beside others' texts: it waits for its owner, over HTTP."""
+"""Facts that a quote does not carry, or that the agent proposes beside others' texts, wait for their owner (HTTP)."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

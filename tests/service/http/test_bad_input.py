@@ -23,7 +23,7 @@ def post_raw(offline: Service, content: bytes | Iterator[bytes], kind: str = "ap
 
 
 def with_raw(user: str, field: str, value: bytes) -> bytes:
-    """A good body with one more field, as these bytes."""
+    """Return a good body with one more field, as these bytes."""
     return json.dumps(body_of(user)).encode()[:-1] + b', "' + field.encode() + b'": ' + value + b"}"
 
 
@@ -212,13 +212,13 @@ def test_another_content_type_is_refused(offline: Service, user: str, kind: str)
 
 
 def padded(user: str, size: int) -> bytes:
-    """A good body of exactly so many bytes."""
+    """Return a good body of exactly so many bytes."""
     empty = json.dumps(body_of(user, metadata={"pad": ""})).encode()
     return empty[:-3] + b"x" * (size - len(empty)) + empty[-3:]
 
 
 def chunks(content: bytes) -> Iterator[bytes]:
-    """The content in pieces, which go out without a length."""
+    """Yield the content in pieces, which go out without a length."""
     for start in range(0, len(content), 65_536):
         yield content[start : start + 65_536]
 

@@ -1,4 +1,4 @@
-"""What one connection may do to all others: heads and bodies without end, answers that nobody takes, too many."""
+"""One connection does no harm to others: heads and bodies without end, answers that nobody takes, too many."""
 
 import asyncio
 import contextlib
@@ -89,7 +89,7 @@ class Client:
             return int(lines[0].split()[1]), headers, await self.reader.readexactly(int(length))
 
     async def error(self, status: int, code: str) -> dict[str, str]:
-        """The next answer, which must be this error, and the connection's last."""
+        """Return the next answer, which must be this error, and the connection's last."""
         answered, headers, body = await self.answer()
         shown = httpx.Response(answered, headers=headers, content=body)
         refused(shown, status, code)

@@ -15,7 +15,7 @@ BY_THE_BODY = {
     *("text", "file", "metadata"),
 }
 BY_THEIR_PATHS = {"document_id", "key", "model_id"}
-"""What is longer than any id, key or model is not found."""
+"""Nothing that is longer than any id, key or model is found."""
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def document() -> Json:
 
 
 def asked(document: Json) -> Iterator[tuple[str, str, Json]]:
-    """Each parameter and each field of a body: operation, name and schema."""
+    """Yield each parameter and each field of a body: operation, name and schema."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             label = f"{method} {path}"
@@ -58,7 +58,7 @@ def resolved(document: Json, schema: Json) -> Json:
 
 
 def unbounded(schema: Json) -> str | None:
-    """What of the schema has no end, if anything."""
+    """Return what of the schema has no end, if anything."""
     for kind in schema.get("anyOf", [schema]):
         if "enum" in kind or "const" in kind:
             continue

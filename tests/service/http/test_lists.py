@@ -9,7 +9,7 @@ from tests.service.support.shapes import FACT, ISO_TIME, check, check_message
 
 
 def pages(running: Service, path: str, **query: Any) -> list[dict[str, Any]]:
-    """All pages of a list."""
+    """Return all pages of a list."""
     found = [running.get(path, **query)]
     while found[-1]["next_cursor"] is not None:
         found.append(running.get(path, **query, cursor=found[-1]["next_cursor"]))

@@ -25,7 +25,7 @@ def fake() -> Iterator[FakeOpenAI]:
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory, fake: FakeOpenAI) -> Iterator[Service]:
-    """A service that takes short messages, and shows its model even less of them."""
+    """Yield a service that takes short messages, and shows its model even less of them."""
     settings = model_settings(fake.url, EMBEDDING_MODEL="lexical", MAX_MESSAGE_CHARACTERS=str(MOST))
     with service(
         tmp_path_factory.mktemp("short"), **settings, MESSAGE_TOKENS=str(PROMPT_TOKENS), WINDOW_TOKENS="60"
@@ -34,7 +34,7 @@ def short(tmp_path_factory: pytest.TempPathFactory, fake: FakeOpenAI) -> Iterato
 
 
 def asked(path: str, user: str, text: str) -> tuple[dict[str, Any], str]:
-    """What a request with this message is, and the field that has it."""
+    """Return what a request with this message is, and the field that has it."""
     match path:
         case "/api/agent":
             return {"user_id": user, "thread_id": "t1", "message": text}, "message"

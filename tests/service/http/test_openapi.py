@@ -30,7 +30,7 @@ PATHS = {
 }
 NO_JSON = {"/api/users/{user_id}/export", "/metrics"}
 ELSEWHERE = {"{document_id}", "{erasure_id}"}
-"""What these name has tests of its own."""
+"""The operations that have tests of their own."""
 
 
 @pytest.fixture(scope="module")

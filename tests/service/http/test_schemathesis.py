@@ -50,7 +50,7 @@ def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def described(running: Service) -> list[Operation]:
-    """The operations of a service."""
+    """Return the operations of a service."""
     schema: Any = schemathesis.openapi.from_dict(running.get("/openapi.json"))
     schema.config.update(base_url=running.url)
     return [found.ok() for found in schema.get_all_operations()]
@@ -124,7 +124,7 @@ def test_without_a_key_nothing_is_answered_whatever_is_asked(locked: Service, mo
 
 
 def check_coverage(answered: set[str], running: Service, mode: GenerationMode) -> None:
-    """All have answered, or for wrong requests nearly all: some have nothing that could be said wrongly."""
+    """Check that all have answered, or for wrong requests nearly all: some have nothing that could be said wrongly."""
     labels = {f"{operation.method.upper()} {operation.path}" for operation in described(running)}
     assert answered <= labels
     assert len(labels - answered) <= (8 if mode is GenerationMode.NEGATIVE else 0), labels - answered

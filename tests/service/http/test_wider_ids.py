@@ -78,7 +78,7 @@ def unpack(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service on documents that were written before."""
+    """Yield a service on documents that were written before."""
     folder = tmp_path_factory.mktemp("old")
     unpack(folder)
     with service(folder, AUTH="jwt", JWT_SECRET=SECRET) as running:

@@ -30,7 +30,7 @@ INVALID_PARAMS = -32602
 async def over_http(
     running: Service, user: str | None = None, *, mode: str = "auto", query: str = "", **headers: str
 ) -> AsyncGenerator[Client]:
-    """A client of `/mcp` that names its user in the header."""
+    """Provide a client of `/mcp` that names its user in the header."""
     named = {} if user is None else {"X-Memory-User": user}
     async with httpx2.AsyncClient(headers={**named, **headers}, timeout=60) as http:
         transport = streamable_http_client(f"{running.url}/mcp{query}", http_client=http)
@@ -39,7 +39,7 @@ async def over_http(
 
 
 def over_stdio(folder: Path, user: str, *arguments: str, **settings: str) -> Client:
-    """A client of `recollect mcp`."""
+    """Return a client of `recollect mcp`."""
     return Client(
         StdioServerParameters(
             command=sys.executable,
@@ -51,7 +51,7 @@ def over_stdio(folder: Path, user: str, *arguments: str, **settings: str) -> Cli
 
 
 async def done(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    """What a call that must succeed answers; its text is the same as JSON."""
+    """Return what a call that must succeed answers; its text is the same as JSON."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, text_of(result)
     answer: dict[str, Any] = result.structured_content
@@ -60,7 +60,7 @@ async def done(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 async def refused(client: Client, tool: str, **arguments: Any) -> str:
-    """What a call that must fail in the tool says."""
+    """Return what a call that must fail in the tool says."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error
     return text_of(result)
@@ -272,7 +272,7 @@ def test_foreign_pages_large_bodies_and_other_methods_are_refused(offline: Servi
 
 @pytest.fixture(scope="module")
 def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that wants keys."""
+    """Yield a service that wants keys."""
     with service(tmp_path_factory.mktemp("locked"), AUTH="api_key") as running:
         yield running
 

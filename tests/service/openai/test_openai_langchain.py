@@ -20,13 +20,13 @@ TOOL_CALL = {"city": "Oslo"}
 
 @tool
 def get_weather(city: str) -> str:
-    """The weather of a city."""
+    """Return the weather of a city."""
     return f"It rains in {city}."
 
 
 @pytest.fixture
 def langchain(served: Service, model: FakeOpenAI, user: str) -> Iterator[ChatOpenAI]:
-    """A ChatOpenAI whose user is `user`, in the thread t1."""
+    """Yield a ChatOpenAI whose user is `user`, in the thread t1."""
     with httpx.Client() as http:
         yield ChatOpenAI(
             model="fake-chat",
@@ -45,7 +45,7 @@ def untyped(model: ChatOpenAI) -> Any:
 
 
 def answer_of(model: Any, *messages: BaseMessage) -> AIMessage:
-    """What the model says."""
+    """Return what the model says."""
     answer = model.invoke(list(messages))
     assert isinstance(answer, AIMessage)
     return answer

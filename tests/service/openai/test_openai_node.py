@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the client installed as its lock says."""
+    """Return a folder with the client installed as its lock says."""
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
         pytest.skip("node or npm is not installed")
@@ -43,7 +43,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def drive(folder: Path, url: str, user: str) -> Json:
-    """What the script saw."""
+    """Return what the script saw."""
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     done = subprocess.run(
         [shutil.which("node") or "node", "drive.mjs", f"{url}/v1", user],

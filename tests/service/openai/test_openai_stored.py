@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 def asked(running: Service, whose: str, text: str, **more: Any) -> tuple[str | None, Json]:
-    """The header and the body's `memory`; of a stream, what its last chunk says."""
+    """Return the header and the body's `memory`; of a stream, what its last chunk says."""
     body = {"messages": [user(text)], "user": whose, **more}
     answer = running.http.post("/v1/chat/completions", json=body)
     assert answer.status_code == 200, answer.text

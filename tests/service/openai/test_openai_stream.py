@@ -18,7 +18,7 @@ REPLY = "One two three\nfour — “five” 😀."
 
 
 def lines_of(running: Service, **body: Any) -> list[str]:
-    """The data of each event; nothing else but comments is on the wire."""
+    """Return the data of each event; nothing else but comments is on the wire."""
     with running.http.stream("POST", "/v1/chat/completions", json={"stream": True, **body}) as answer:
         assert answer.headers["content-type"].partition(";")[0] == "text/event-stream"
         lines = [line for line in answer.iter_lines() if line and not line.startswith(":")]

@@ -20,7 +20,7 @@ RAIN = "It rains."
 
 
 def both(*asked: Json) -> Json:
-    """One message that makes all of these calls."""
+    """Return one message that makes all of these calls."""
     return {"content": None, "tool_calls": [item for message in asked for item in message["tool_calls"]]}
 
 
@@ -31,7 +31,7 @@ def calls_of(answer: ChatCompletion) -> list[tuple[str, Any]]:
 
 
 def as_message(answer: ChatCompletion) -> Json:
-    """The answer as the client puts it into its history."""
+    """Return the answer as the client puts it into its history."""
     return answer.choices[0].message.model_dump(exclude_none=True)
 
 
@@ -41,7 +41,7 @@ def results(answer: ChatCompletion, *found: str) -> list[Json]:
 
 
 def check_complete(chat: Body) -> None:
-    """Each call in what the model was given has its result behind it, as every provider wants it."""
+    """Check that each call in what the model was given has its result behind it, as every provider wants it."""
     open_calls = set[str]()
     for message in chat["messages"]:
         if message["role"] == "tool":

@@ -34,7 +34,7 @@ with own_data_dir(Path(sys.argv[1]), url=None):
 
 @pytest.fixture
 def talked(tmp_path: Path) -> Iterator[Service]:
-    """A running offline service that has learned something of two users."""
+    """Yield a running offline service that has learned something of two users."""
     with service(tmp_path) as running:
         running.turn("Hi, I'm Ada.", wait_for_memory=True)
         running.turn("I live in Paris.", wait_for_memory=True)
@@ -44,13 +44,13 @@ def talked(tmp_path: Path) -> Iterator[Service]:
 
 
 def settle(running: Service) -> dict[str, Any]:
-    """The doctor's report once nothing is pending."""
+    """Return the doctor's report once nothing is pending."""
     until(lambda: not running.get("/api/admin/doctor")["totals"]["pending"])
     return running.get("/api/admin/doctor")
 
 
 def examined(running: Service, code: int) -> dict[str, Any]:
-    """What `recollect doctor --json` says, which must end with this exit code."""
+    """Return what `recollect doctor --json` says, which must end with this exit code."""
     ended = recollect(running, "doctor", "--json")
     assert ended.returncode == code, ended.stdout + ended.stderr
     shown: dict[str, Any] = json.loads(ended.stdout)

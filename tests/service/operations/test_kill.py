@@ -18,7 +18,7 @@ MARKER = "zanzibar"
 
 
 def assert_points_are_once(running: Service, *threads: str) -> None:
-    """Each message and each open fact is a point, and there is no other. Stops the service, whose log holds no text."""
+    """Stop the service; check that each message and open fact is a point, no other is, and the log holds no text."""
     doctored = running.get("/api/admin/doctor")
     assert doctored["healthy"], doctored
     assert running.stop() == 0

@@ -52,7 +52,7 @@ def talk_and_kill(services: Sequence[Service], *, kills: int, seed: int) -> list
 
 
 def check(running: Service, talkers: Sequence[Talker], *, seconds: float) -> None:
-    """Each acknowledged turn is there once, was learned from once, and after those before it."""
+    """Check that each acknowledged turn is there once, was learned from once, and after those before it."""
     for talker in talkers:
         count = talker.acknowledged
         assert count > 0
@@ -68,7 +68,7 @@ def check(running: Service, talkers: Sequence[Talker], *, seconds: float) -> Non
 
 
 def pages(running: Service, user: str) -> list[tuple[str, str]]:
-    """All messages of the user's thread."""
+    """Return all messages of the user's thread."""
     found, cursor = list[tuple[str, str]](), None
     while True:
         query = {"limit": 200} | ({"cursor": cursor} if cursor else {})
@@ -80,7 +80,7 @@ def pages(running: Service, user: str) -> list[tuple[str, str]]:
 
 
 def recollect(folder: Path, settings: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A command beside the service in `folder`."""
+    """Return a command beside the service in `folder`."""
     return subprocess.run(
         [sys.executable, "-c", "from recollect.api.cli.main import main; main()", *arguments],
         cwd=folder,

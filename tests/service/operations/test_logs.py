@@ -27,7 +27,7 @@ async def answer(state):
 
 
 def record(message: str, *args: object, error: BaseException | None = None, **extra: Any) -> logging.LogRecord:
-    """A record as `logger.error(message, *args, extra=extra)` makes it."""
+    """Return a record as `logger.error(message, *args, extra=extra)` makes it."""
     info = (type(error), error, error.__traceback__) if error is not None else None
     made = logging.LogRecord("api.somewhere", logging.ERROR, __file__, 1, message, args, info)
     vars(made).update(extra)
@@ -35,7 +35,7 @@ def record(message: str, *args: object, error: BaseException | None = None, **ex
 
 
 def raised(error: Exception, cause: Exception | None = None) -> Exception:
-    """The error with a traceback."""
+    """Return the error with a traceback."""
     error.__cause__ = cause
     with pytest.raises(type(error)) as caught:
         raise error
@@ -43,7 +43,7 @@ def raised(error: Exception, cause: Exception | None = None) -> Exception:
 
 
 def json_lines(running: Service) -> list[dict[str, Any]]:
-    """Every line of the log, which must be one JSON object each."""
+    """Return every line of the log, which must be one JSON object each."""
     return [json.loads(line) for line in running.log.splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""What lies below DATA_DIR is its owner's alone, whatever the folder's own mode and the process's umask are."""
+"""Checks what lies below DATA_DIR is its owner's alone, whatever the folder's own mode and the process's umask are."""
 
 import os
 import stat
@@ -26,7 +26,7 @@ def lax_umask() -> Iterator[None]:
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """What below the folder others may read, write or enter."""
+    """Return what below the folder others may read, write or enter."""
     modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in folder.rglob("*") if not path.is_symlink()}
     return [f"{path.relative_to(folder)} {mode:o}" for path, mode in modes.items() if mode & 0o077]
 

@@ -17,7 +17,7 @@ TURNS = 40
 
 @pytest.fixture
 def talked(fake: FakeOpenAI, tmp_path: Path) -> Iterator[Service]:
-    """A service whose embedder is the scripted one, with many indexed messages."""
+    """Yield a service whose embedder is the scripted one, with many indexed messages."""
     with service(tmp_path, **model_settings(fake.url, EMBEDDING_MODEL="fake-embed", SHUTDOWN_SECONDS="2")) as running:
         for number in range(TURNS):
             running.turn(f"I saw number {number} today.", thread=f"t{number % 4}")
@@ -26,7 +26,7 @@ def talked(fake: FakeOpenAI, tmp_path: Path) -> Iterator[Service]:
 
 
 def healthy(running: Service) -> dict[str, Any]:
-    """The doctor's report, once nothing is wrong or pending."""
+    """Return the doctor's report, once nothing is wrong or pending."""
 
     def is_settled() -> bool:
         report = running.get("/api/admin/doctor")
@@ -37,7 +37,7 @@ def healthy(running: Service) -> dict[str, Any]:
 
 
 def hits(running: Service, user: str = "ada") -> int:
-    """How many memories a turn recalls from all threads."""
+    """Return how many memories a turn recalls from all threads."""
     memory = {"scope": "user", "top_k": 20, "window": 0, "score_threshold": -1.0}
     turn = running.turn("Which number did I see today?", user=user, thread="asking", memory=memory)
     assert turn["memory"]["degraded"] == []
@@ -45,7 +45,7 @@ def hits(running: Service, user: str = "ada") -> int:
 
 
 def is_rebuild(body: dict[str, Any]) -> bool:
-    """Whether so many texts are embedded at once as only a rebuild does."""
+    """Tell whether so many texts are embedded at once as only a rebuild does."""
     return isinstance(body["input"], list) and len(body["input"]) > 4  # pyright: ignore[reportUnknownArgumentType] - JSON
 
 

@@ -1,4 +1,4 @@
-"""What a start finds amiss with the index is mended from the documents."""
+"""Checks what a start finds amiss with the index is mended from the documents."""
 
 import re
 import shutil
@@ -18,7 +18,7 @@ SAID = ("The parrot eats mangoes.", "My bicycle is blue.", "We sail on Sundays."
 
 @pytest.fixture
 def stopped(tmp_path: Path) -> Service:
-    """A service that heard three things and was stopped."""
+    """Return a service that heard three things and was stopped."""
     with Service(tmp_path) as running:
         for message in SAID:
             running.settled(running.turn(message)["turn_id"])

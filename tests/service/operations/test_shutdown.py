@@ -14,7 +14,7 @@ from tests.service.support.scripts import events, facts, learning, posting, text
 from tests.service.support.stored import stored_turn
 
 SLACK_SECONDS = 10
-"""What a loaded machine may add to a stop."""
+"""The seconds that a loaded machine may add to a stop."""
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -42,7 +42,7 @@ def test_a_turn_in_flight_is_finished_acknowledged_and_learned_from(
 
 
 def _refuses(running: Service) -> bool:
-    """Whether no new connection is taken any more."""
+    """Tell whether no new connection is taken any more."""
     try:
         httpx.get(f"{running.url}/health", timeout=5)
     except httpx.TransportError:

@@ -33,7 +33,7 @@ FIELDS = {
 
 @pytest.fixture(scope="module")
 def database(mongodb_url: str) -> Iterator[Database[Document]]:
-    """A database of these tests' own, dropped afterwards."""
+    """Yield a database of these tests' own, dropped afterwards."""
     with MongoClient[Document](mongodb_url, tz_aware=True) as client:
         name = f"recollect_test_{uuid4().hex[:12]}"
         yield client[name]
@@ -111,7 +111,7 @@ def test_a_killed_service_on_mongodb_finds_its_turn_its_update_and_its_facts(
 
 
 def check_documents(database: Database[Document], user: str) -> None:
-    """The schema as the field knows it."""
+    """Check the schema as the field knows it."""
     stored = list(database["conversations"].find({"user_id": user, "thread_id": "t1"}).sort("position", 1))
     assert [(document["message_pair_id"], document["role"]) for document in stored] == [
         (turn_id, role) for turn_id in ("one", "two") for role in ("user", "assistant")

@@ -15,14 +15,14 @@ KEY = re.compile(r"rk_([0-9a-f]{16})_([A-Za-z0-9_-]{43})\n")
 
 @pytest.fixture
 def stopped(tmp_path: Path) -> Iterator[Service]:
-    """A service that has never run."""
+    """Yield a service that has never run."""
     made = Service(tmp_path, AUTH="api_key")
     yield made
     made.http.close()
 
 
 def made_key(running: Service, *arguments: str) -> tuple[str, str]:
-    """The id and the text of a key made by the command, which prints nothing else."""
+    """Return the id and the text of a key made by the command, which prints nothing else."""
     done = recollect(running, "keys", "create", *arguments)
     found = KEY.fullmatch(done.stdout)
     assert (done.returncode, done.stderr, found is not None) == (0, "", True), (done.stdout, done.stderr)

@@ -16,7 +16,7 @@ from tests.service.support.terminals import Terminal
 
 @pytest.fixture(scope="module")
 def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A running service that wants keys, and knows something of ada."""
+    """Yield a running service that wants keys, and knows something of ada."""
     with service(tmp_path_factory.mktemp("locked"), AUTH="api_key") as running:
         ended = chatted(running, "Hi, I'm Ada.\n", "--thread", "t1")
         assert (ended.returncode, ended.stderr) == (0, "")

@@ -26,7 +26,7 @@ NOBODY = CommandContext(MemoryConfig(data_dir=Path("missing")), None, no_app)
 
 @pytest.fixture
 def talked(offline: Service, user: str) -> Service:
-    """A running service with two turns of the user in two threads."""
+    """Return a running service with two turns of the user in two threads."""
     offline.turn("Hi, I'm Ada and I live in Paris.", user=user, wait_for_memory=True)
     offline.turn("Penguins live in Antarctica.", user=user, thread="t2", wait_for_memory=True)
     return offline
@@ -34,21 +34,21 @@ def talked(offline: Service, user: str) -> Service:
 
 @pytest.fixture
 def stopped(tmp_path: Path) -> Iterator[Service]:
-    """A service that does not run: its folder alone."""
+    """Yield a service that does not run: its folder alone."""
     made = Service(tmp_path)
     yield made
     made.http.close()
 
 
 def told(running: Service, *arguments: str) -> Any:
-    """The JSON that a command prints, which must succeed."""
+    """Return the JSON that a command prints, which must succeed."""
     ended = recollect(running, *arguments, "--json")
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)
 
 
 def shown(running: Service, *arguments: str) -> str:
-    """The table that a command prints, which must succeed."""
+    """Return the table that a command prints, which must succeed."""
     ended = recollect(running, *arguments)
     assert ended.returncode == 0, ended.stderr
     assert "\x1b" not in ended.stdout
@@ -56,7 +56,7 @@ def shown(running: Service, *arguments: str) -> str:
 
 
 def refused(running: Service, code: int, *arguments: str) -> str:
-    """The one sentence that a command ends with."""
+    """Return the one sentence that a command ends with."""
     ended = recollect(running, *arguments)
     assert ended.returncode == code, ended.stdout + ended.stderr
     assert ended.stdout == ""

@@ -16,7 +16,7 @@ from tests.service.support.scripts import facts, learning, texts
 
 @pytest.fixture
 def stopped(tmp_path: Path) -> Iterator[Service]:
-    """A service that does not run: its folder alone."""
+    """Yield a service that does not run: its folder alone."""
     made = Service(tmp_path)
     yield made
     made.http.close()

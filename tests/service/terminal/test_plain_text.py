@@ -1,4 +1,4 @@
-"""What a terminal is given of texts that models, documents and people wrote."""
+"""Checks what a terminal is given of texts that models, documents and people wrote."""
 
 import io
 import json
@@ -15,12 +15,12 @@ ACTING = {"Cc", "Cs", "Zl", "Zp", "Co"}
 
 
 def acts(text: str) -> list[str]:
-    """The characters that a terminal may act on, line feeds and tabs apart."""
+    """Return the characters that a terminal may act on, line feeds and tabs apart."""
     return [one for one in text if unicodedata.category(one) in ACTING and one not in "\n\t"]
 
 
 def printed(text: str) -> str:
-    """What Rich writes of a text to a terminal without styles."""
+    """Return what Rich writes of a text to a terminal without styles."""
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, color_system=None, width=10_000, highlight=False)
     console.print(safe(text), soft_wrap=True)

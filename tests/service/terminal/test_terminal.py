@@ -18,7 +18,7 @@ CTRL_C, UP, CLEAR, BACKSPACE = "\x03", "\x1b[A", "\x15", "\x7f"
 
 @pytest.fixture
 def terminal(served: Service, model: FakeOpenAI, user: str) -> Iterator[Terminal]:
-    """A conversation in thread t1 that waits for its first line."""
+    """Yield a conversation in thread t1 that waits for its first line."""
     model.on_chat = learning
     with Terminal(served, "chat", "--user", user, "--thread", "t1") as made:
         made.ready()

@@ -17,7 +17,7 @@ CTRL_C = "\x03"
 
 @pytest.fixture
 def stopped(tmp_path: Path, fake: FakeOpenAI) -> Iterator[Service]:
-    """A service that does not run: its folder and settings alone."""
+    """Yield a service that does not run: its folder and settings alone."""
     made = Service(tmp_path, **model_settings(fake.url, EMBEDDING_MODEL="fake-embed"))
     yield made
     made.http.close()

@@ -24,7 +24,7 @@ def hits_of(turn: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def in_index(running: Service, word: str) -> bool:
-    """Whether a file of the index holds the word, or files are being removed just now."""
+    """Tell whether a file of the index holds the word, or files are being removed just now."""
     try:
         files = [path for path in (running.data_dir / "index").rglob("*") if path.is_file()]
         return any(word.encode() in path.read_bytes() for path in files)

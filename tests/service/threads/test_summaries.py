@@ -31,7 +31,7 @@ def summary(running: Service, thread: str = "t1") -> dict[str, Any]:
 
 
 def agents_prompt(fake: FakeOpenAI, message: str) -> str:
-    """All that the chat model was shown for this message."""
+    """Return all that the chat model was shown for this message."""
     (body,) = [body for body in fake.chats if body["messages"][-1]["content"] == message]
     return "\n".join(str(item["content"]) for item in body["messages"])
 

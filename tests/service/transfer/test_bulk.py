@@ -26,7 +26,7 @@ PAGE = b"---\ntype: fact\nkey:\n" + b"- 1\n" * 99_000 + b"---\n"
 
 
 def begun(running: Service, content: bytes, *, length: int | None = None, path: str = "/api/import") -> socket.socket:
-    """A connection that has sent its head and this much of its body."""
+    """Return a connection that has sent its head and this much of its body."""
     connection = socket.create_connection(("127.0.0.1", running.port), timeout=60)
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nContent-Length: {length or len(content)}\r\n\r\n"
     connection.sendall(head.encode() + content)
@@ -34,7 +34,7 @@ def begun(running: Service, content: bytes, *, length: int | None = None, path: 
 
 
 def answered(connection: socket.socket) -> str:
-    """The whole answer to a request whose body was not sent whole: the connection ends with it."""
+    """Return the whole answer to a request whose body was not sent whole: the connection ends with it."""
     return b"".join(iter(lambda: connection.recv(100_000), b"")).decode()
 
 
@@ -47,7 +47,7 @@ def line(**changes: Any) -> bytes:
 
 
 def long_archive(pages: int = 200) -> bytes:
-    """A small archive that keeps a thread busy for long."""
+    """Return a small archive that keeps a thread busy for long."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(pages):

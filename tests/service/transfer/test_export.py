@@ -17,7 +17,7 @@ from tests.service.support.shapes import fields, refused
 
 @pytest.fixture
 def ada(offline: Service, user: str) -> str:
-    """A user with two turns in two threads, a keyed fact and a note."""
+    """Return a user with two turns in two threads, a keyed fact and a note."""
     offline.turn("I live in Paris.", user=user, turn_id="turn-1", wait_for_memory=True)
     offline.turn("Hello.", user=user, thread="T1", turn_id="Turn:1", metadata={"k": 1})
     note = {"user_id": user, "content": "Ada keeps bees."}
@@ -122,7 +122,7 @@ def test_a_long_export_takes_little_memory(offline: Service, user: str) -> None:
 
 
 def peak(running: Service) -> int:
-    """The most memory that the process has had so far, in kB."""
+    """Return the most memory that the process has had so far, in kB."""
     assert running.process is not None
     status = Path(f"/proc/{running.process.pid}/status").read_text(encoding="ascii")
     return int(status.partition("VmHWM:")[2].split()[0])

@@ -24,7 +24,7 @@ FORMS = ("jsonl", "markdown")
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service with a full memory of "ada". Nothing in it changes any more."""
+    """Yield a service with a full memory of "ada". Nothing in it changes any more."""
     with FakeOpenAI() as fake:
         fake.on_chat = learning
         with service(tmp_path_factory.mktemp("original"), **model_settings(fake.url, **SMALL)) as running:
@@ -34,7 +34,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture
 def mongo_settings(mongodb_url: str) -> Iterator[dict[str, str]]:
-    """A database of the test's own."""
+    """Yield a database of the test's own."""
     name = f"recollect_test_{uuid4().hex[:12]}"
     yield {"MONGODB_URL": mongodb_url, "MONGODB_DATABASE": name}
     with MongoClient[dict[str, Any]](mongodb_url) as client:
@@ -42,7 +42,7 @@ def mongo_settings(mongodb_url: str) -> Iterator[dict[str, str]]:
 
 
 def shown(running: Service) -> list[Any]:
-    """What people see of "ada" through the other doors."""
+    """Return what people see of "ada" through the other doors."""
     threads = running.get("/api/threads", user_id="ada", limit=200)["items"]
     names = [thread["thread_id"] for thread in threads]
     found: list[Any] = [threads, [running.get(f"/api/threads/{name}", user_id="ada") for name in names]]
@@ -54,7 +54,7 @@ def shown(running: Service) -> list[Any]:
 
 
 def without_times(said: list[Any]) -> list[Any]:
-    """The same without when a document was last indexed, and the version of its header."""
+    """Return the same without when a document was last indexed, and the version of its header."""
     text = json.dumps(said)
     return [json.loads(text, object_hook=lambda one: {k: v for k, v in one.items() if k != "updated_at"})]
 
@@ -128,7 +128,7 @@ def test_through_the_command_line(original: Service, tmp_path: Path) -> None:
 
 
 def talked(tmp_path: Path, turns: int) -> bytes:
-    """The export of a long talk in three threads."""
+    """Return the export of a long talk in three threads."""
     with service(tmp_path) as running:
         said = [
             {"user_id": "ada", "thread_id": f"t{number % 3}", "role": role, "content": f"{role} {number}"}

@@ -154,7 +154,7 @@ def test_a_client_that_leaves_amid_its_body_can_send_it_again(offline: Service, 
 
 @pytest.fixture
 def talked(tmp_path: Path) -> Path:
-    """A file whose third line is bad, and whose lines name no user."""
+    """Return a file whose third line is bad, and whose lines name no user."""
     lines = [{name: value for name, value in line.items() if name != "user_id"} for line in talk(20)]
     path = tmp_path / "talk.jsonl"
     path.write_bytes(body(lines[:2]) + b"nonsense\n" + body(lines[2:]))
@@ -244,7 +244,7 @@ def test_a_source_that_is_none_is_a_sentence(tmp_path: Path, named: str, sentenc
 
 
 def completed_again(running: Service, path: Path, messages: int) -> None:
-    """The command, run once more over a killed one's file, leaves every message with one point."""
+    """Run the command once more over a killed one's file; every message then has one point."""
     ended = recollect(running, "import", str(path))
     assert ended.returncode == 0, ended.stderr
     with running:

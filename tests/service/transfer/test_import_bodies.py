@@ -30,7 +30,7 @@ async def cut(bodies: Bodies, lines: Iterable[bytes | Fields | Unreadable]) -> l
 
 
 def paired(lines: Iterable[tuple[int, Fields]]) -> Pairs:
-    """The pairs that an import makes of these lines."""
+    """Return the pairs that an import makes of these lines."""
     pairing = Pairing()
     found = [pair for number, line in lines for pair in pairing.take(Numbered(number, read_message(line)))]
     found += pairing.rest()

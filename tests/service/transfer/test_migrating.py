@@ -1,4 +1,4 @@
-"""What other agents left: a MongoDB, imported whole and told from our own by a start; a SQLite file; a folder."""
+"""Other agents' memories: a MongoDB, imported whole and told from our own by a start; a SQLite file; a folder."""
 
 import json
 import sqlite3
@@ -25,7 +25,7 @@ ADA = ObjectId("64b7f1c2a1b2c3d4e5f60718")
 
 @pytest.fixture
 def databases(mongodb_url: str) -> Iterator[tuple[Database[Document], Database[Document]]]:
-    """A database for our own collections, and another agent's."""
+    """Yield a database for our own collections, and another agent's."""
     with MongoClient[Document](mongodb_url, tz_aware=True, tzinfo=UTC) as client:
         own, theirs = (client[f"{kind}_{uuid4().hex[:12]}"] for kind in ("own", "theirs"))
         yield own, theirs

@@ -52,7 +52,7 @@ class Synced:
 
 @pytest.fixture
 def synced(offline: Service, user: str, tmp_path: Path) -> Synced:
-    """A memory with a keyed fact, a note and a thread with a summary, synced once."""
+    """Return a memory with a keyed fact, a note and a thread with a summary, synced once."""
     made = Synced(offline, user, tmp_path / "notes")
     made.facts.put("city", value="Paris", tags=["home"])
     note = {"user_id": user, "content": "Ada keeps bees."}

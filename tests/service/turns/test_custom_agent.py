@@ -84,7 +84,7 @@ def blocking(state: dict) -> dict:
 
 
 def settings_for(folder: Path, agent: str) -> dict[str, str]:
-    """A module folder of the user's own, on the path of the service."""
+    """Return a module folder of the user's own, on the path of the service."""
     modules = folder / "modules" / "my_agents"
     modules.mkdir(parents=True)
     (modules / "__init__.py").write_text("", encoding="utf-8")
@@ -97,7 +97,7 @@ def settings_for(folder: Path, agent: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def custom(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service whose agent is an async function."""
+    """Yield a service whose agent is an async function."""
     folder = tmp_path_factory.mktemp("custom")
     settings = settings_for(folder, "my_agents.nodes:echo")
     with service(folder, CHAT_TIMEOUT_SECONDS="2", **settings) as running:

@@ -16,7 +16,7 @@ def finished(running: Service, turn_id: str, user: str) -> bool:
 
 
 def check_whole(running: Service, model: FakeOpenAI, user: str, message: str) -> None:
-    """The turn "gone" is stored, learned from and findable, at one call each."""
+    """Check that the turn "gone" is stored, learned from and findable, at one call each."""
     until(lambda: finished(running, "gone", user))
     turn = running.settled("gone", user=user)
     assert turn["reply"] == REPLY

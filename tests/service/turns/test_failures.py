@@ -18,7 +18,7 @@ CHAT = "/chat/completions"
 
 @pytest.fixture(scope="module")
 def impatient(tmp_path_factory: pytest.TempPathFactory, scripted_model: FakeOpenAI) -> Iterator[Service]:
-    """A service that waits two seconds for the model and one for the memory."""
+    """Yield a service that waits two seconds for the model and one for the memory."""
     settings = model_settings(scripted_model.url, CHAT_TIMEOUT_SECONDS="2", MEMORY_WAIT_SECONDS="1")
     with service(tmp_path_factory.mktemp("impatient"), **settings) as running:
         yield running
@@ -30,12 +30,12 @@ def post(running: Service, user: str, message: str, thread: str = "t1", **fields
 
 
 def stored(running: Service, user: str) -> list[str]:
-    """The contents of the thread's messages."""
+    """Return the contents of the thread's messages."""
     return [item["content"] for item in running.get("/api/threads/t1/messages", user_id=user)["items"]]
 
 
 def check_repeatable(running: Service, user: str, message: str, turn_id: str) -> None:
-    """The failed turn is stored unfinished; the same turn_id completes it and stores its message once."""
+    """Check that the failed turn is stored unfinished; the same turn_id completes it and stores its message once."""
     assert stored(running, user) == [message]
     check_turn(running.get(f"/api/turns/{turn_id}", user_id=user), unfinished=True)
     assert running.turn(message, user=user, turn_id=turn_id)["reply"] == "All right."

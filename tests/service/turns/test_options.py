@@ -1,4 +1,4 @@
-"""What a turn recalls and what it costs: window, search, scope, switching memory off, calls to the models."""
+"""Checks what a turn recalls and what it costs: window, search, scope, switching memory off, calls to the models."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def contents(turn: dict[str, Any]) -> list[str]:
 
 
 def prompt_of(model: FakeOpenAI, message: str) -> list[tuple[str, str]]:
-    """The messages of the chat call that answered `message`."""
+    """Return the messages of the chat call that answered `message`."""
     (chat,) = chats_of(model, message)
     return [(item["role"], item["content"]) for item in chat["messages"]]
 

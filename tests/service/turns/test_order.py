@@ -22,7 +22,7 @@ def users_messages(running: Service, user: str) -> list[str]:
 
 
 def status_of(connection: socket.socket) -> int:
-    """The status of the next response, read whole."""
+    """Return the status of the next response, read whole."""
     answer = http.client.HTTPResponse(connection)
     answer.begin()
     answer.read()
@@ -30,7 +30,7 @@ def status_of(connection: socket.socket) -> int:
 
 
 def check_windows(model: FakeOpenAI, stored: list[tuple[str, str]]) -> None:
-    """Each prompt is a prefix of the stored order: reply k saw exactly the k turns before it."""
+    """Check that each prompt is a prefix of the stored order: reply k saw exactly the k turns before it."""
     flat = [content for _, content in stored]
     prompts = [prompt(body) for body in model.chats]
     assert prompts == [flat[: 2 * place + 1] for place in range(len(prompts))]

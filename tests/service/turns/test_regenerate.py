@@ -26,14 +26,14 @@ def ask_anew(running: Service, turn_id: str, user: str, body: Any = None) -> htt
 
 
 def anew(running: Service, turn_id: str, user: str, **body: Any) -> dict[str, Any]:
-    """The turn with its new answer, which must come, and have been learned from."""
+    """Return the turn with its new answer, which must come, and have been learned from."""
     answer = ask_anew(running, turn_id, user, {"wait_for_memory": True, **body})
     assert answer.status_code == 200, answer.text
     return check_turn(answer.json())
 
 
 def found(running: Service, text: str, user: str) -> set[str]:
-    """What a search finds of the user's messages and facts."""
+    """Return what a search finds of the user's messages and facts."""
     body = {"user_id": user, "query": text, "top_k": 50, "score_threshold": -1.0}
     return {hit["content"] for hit in running.http.post("/api/memory/search", json=body).json()["hits"]}
 

@@ -48,7 +48,7 @@ def teacher(fake: FakeOpenAI) -> Teacher:
 
 
 def check_whole(running: Service, *, reply: str, known: dict[str, str]) -> None:
-    """The turn as it should be by now, in documents and index. Stops the service."""
+    """Stop the service; check the turn in documents and index."""
     settled = running.settled("last")
     assert (settled["reply"], settled["memory"]["update"]["status"]) == (reply, "done")
     assert facts(running) == known
@@ -61,7 +61,7 @@ def check_whole(running: Service, *, reply: str, known: dict[str, str]) -> None:
 
 
 def begin(running: Service, teacher: Teacher) -> None:
-    """A turn before, and one that is to be answered anew, both learned from."""
+    """Store a turn, and one that is to be regenerated; both are learned from."""
     teacher.values = {"city": "Oslo", "dog": "Rex"}
     running.turn("I live in Oslo with my dog Rex.", turn_id="first", wait_for_memory=True)
     teacher.values, teacher.deletes = {"city": "Rome", "colour": "green"}, ("dog",)

@@ -16,7 +16,7 @@ def post(running: Service, user: str, message: str, thread: str = "t1", **fields
 
 
 def asked(model: FakeOpenAI, message: str) -> int:
-    """How many chat calls were made for this message."""
+    """Return how many chat calls were made for this message."""
     return len([chat for chat in model.chats if chat["messages"][-1]["content"] == message])
 
 

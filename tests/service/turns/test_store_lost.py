@@ -21,7 +21,7 @@ async def test_a_document_store_lost_after_the_models_call_leaves_a_repeatable_t
         with FakeOpenAI() as model:
 
             def answer(request: Body) -> Answer | None:
-                """The first answer comes when the store has just gone."""
+                """Answer the first call when the store has just gone."""
                 if extraction_tool(request) is None and len(model.chats) == 1:
                     loop.call_soon_threadsafe(proxy.cut)
                 return None

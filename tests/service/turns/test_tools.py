@@ -12,12 +12,12 @@ from tests.service.support.shapes import check_turn
 
 
 def results_of(chat: Body) -> list[str]:
-    """What the tools answered, as the model was told."""
+    """Return what the tools answered, as the model was told."""
     return [item["content"] for item in chat["messages"] if item["role"] == "tool"]
 
 
 def calls(*asked: tuple[str, str]) -> dict[str, Any]:
-    """A message that calls several tools with these raw arguments."""
+    """Return a message that calls several tools with these raw arguments."""
     items = [{"id": f"c{n}", "name": name, "arguments": arguments} for n, (name, arguments) in enumerate(asked)]
     return {"content": None, "tool_calls": items}
 
