@@ -1,1 +1,1 @@
-"""Runs work beside the event loop: long texts, bulk work, sweeps."""
+"""Runs work beside the event loop and behind requests: long texts, bulk work, sweeps, work by key."""

@@ -4,12 +4,12 @@ Ids are derived from document and text: a repeated run writes the same points, a
 again. The store says which passages have yet to be indexed, so that a kill or an outage only delays them.
 """
 
-import asyncio
 import logging
-import random
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 
+from recollect.memory.background.keyed_worker import KeyedWorker
 from recollect.memory.background.sweep import Sweep
 from recollect.memory.erasure.fences import Fence, Fences
 from recollect.memory.index.expected import differing, passage_entry
@@ -19,10 +19,9 @@ from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.threads.recorded_hits import RecordedHits
 from recollect.memory.values.document import Document, Passage
-from recollect.memory.values.errors import RecollectError, UserErased, is_outage
+from recollect.memory.values.errors import RecollectError, UserErased
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import Clock
-from recollect.memory.values.update import MAX_ATTEMPTS, backoff
 
 logger = logging.getLogger(__name__)
 
@@ -45,8 +44,8 @@ _Key = tuple[str, str]
 class DocumentIndexing:
     """Indexes documents that are `processing`, each in a task of its own, until they are `done` or `failed`.
 
-    `_due` holds the documents that have to be looked at (again), and `_unremoved` the points by user whose removal
-    is to be retried; both are lost with the process, and the next start's sweep finds unfinished documents itself.
+    `_unremoved` holds the points by user whose removal is to be retried. It is lost with the process, as is what the
+    worker has yet to do; the next start's sweep finds unfinished documents itself.
     """
 
     def __init__(
@@ -65,13 +64,12 @@ class DocumentIndexing:
         self._fences = fences
         self._clock = clock
         self._sweep = Sweep("documents-sweep", self._see_to_unfinished, seconds=sweep_seconds)
-        self._slots = asyncio.Semaphore(AT_ONCE)
-        self._workers: dict[_Key, asyncio.Task[None]] = {}
-        self._due = set[_Key]()
+        self._worker = KeyedWorker(
+            "document-indexing", self._index_one, at_once=AT_ONCE, failed=_log_waiting, give_up=self._give_up
+        )
         self._unremoved: dict[str, set[str]] = {}
         self._has_seen_start = False
         self._opened_at = clock()
-        self._closing = False
 
     def start(self) -> None:
         """Resume what an earlier process left unfinished: at once, and again every `sweep_seconds`."""
@@ -79,26 +77,16 @@ class DocumentIndexing:
 
     async def close(self) -> None:
         """Stop the sweep and all workers; the next start resumes what is not done."""
-        self._closing = True
         await self._sweep.close()
-        tasks = list(self._workers.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._worker.close()
 
     def begin(self, document: Document) -> None:
         """Index the document in the background, with retries for as long as an outage lasts."""
-        key = (document.user_id, document.id)
-        # Mark it even where a worker runs: that one looks again before it ends, and sees content that came meanwhile.
-        self._due.add(key)
-        if key not in self._workers and not self._closing:
-            self._workers[key] = asyncio.create_task(self._work(key), name="document-indexing")
+        self._worker.wake((document.user_id, document.id))
 
     async def settled(self, document: Document, *, seconds: float) -> None:
         """Wait until the document's worker has ended, no longer than `seconds`."""
-        worker = self._workers.get((document.user_id, document.id))
-        if worker is not None:
-            await asyncio.wait({worker}, timeout=seconds)
+        await self._worker.settled((document.user_id, document.id), seconds=seconds)
 
     async def delete(self, user_id: str, document_id: str) -> bool:
         """Delete the document with its passages and their points; return False where the user has none of this id.
@@ -128,28 +116,10 @@ class DocumentIndexing:
         if not waiting:
             self._unremoved.pop(user_id, None)
 
-    async def _work(self, key: _Key) -> None:
-        """Index one document until nothing calls for it; give up after `MAX_ATTEMPTS` failures that are no outage."""
-        tries = failures = 0
-        try:
-            while key in self._due:
-                self._due.discard(key)  # before the work: a `begin` during it makes another round
-                try:
-                    async with self._slots:
-                        await self._finish(key)
-                except UserErased:
-                    return
-                except Exception as error:  # the boundary of the task
-                    _log_waiting(key, error)
-                    tries += 1
-                    failures += not is_outage(error)
-                    if failures >= MAX_ATTEMPTS:
-                        await self._give_up(key, error)
-                        return
-                    self._due.add(key)
-                    await asyncio.sleep(backoff(tries, random.random()).total_seconds())
-        finally:
-            del self._workers[key]
+    async def _index_one(self, key: _Key) -> None:
+        """Index one document until it is `done`; there is nothing left to do where its owner was erased meanwhile."""
+        with suppress(UserErased):
+            await self._finish(key)
 
     async def _finish(self, key: _Key) -> None:
         """Index the document's unindexed passages, remove outdated ones, and mark the document as done.
@@ -241,7 +211,7 @@ class DocumentIndexing:
                 if untouched > CUT_OFF_SECONDS or self._is_of_an_earlier_process(document):
                     await self._fail(key, CUT_OFF_ANEW if document.version else CUT_OFF)
                     await self._remove_outdated(key)
-            elif key not in self._workers and (untouched > OTHERS_SECONDS or not self._has_seen_start):
+            elif not self._worker.is_busy(key) and (untouched > OTHERS_SECONDS or not self._has_seen_start):
                 if document.version:
                     self.begin(document)
                 else:  # it was being deleted

@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
+from recollect.memory.background.keyed_worker import KeyedWorker
 from recollect.memory.background.sweep import Sweep
 from recollect.memory.index.expected import fact_entry, summary_entry
 from recollect.memory.index.indexing import EMBED_BATCH, make_points
@@ -16,7 +16,6 @@ from recollect.memory.ports.vector_index import Entry, VectorIndex, fact_point_i
 from recollect.memory.values.errors import RecollectError, is_outage
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.thread_record import ThreadRecord
-from recollect.memory.values.update import backoff
 
 logger = logging.getLogger(__name__)
 
@@ -51,11 +50,7 @@ class IndexOutbox:
         self._sweep = Sweep("points-sweep", self._see_to_owing, seconds=sweep_seconds)
         self._seen: set[str] | None = None
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
-        self._slots = asyncio.Semaphore(AT_ONCE)
-        self._workers: dict[str, asyncio.Task[None]] = {}
-        self._due = set[str]()
-        self._attempts = set[asyncio.Task[None]]()
-        self._closing = False
+        self._worker = KeyedWorker("points-user", self.sync, at_once=AT_ONCE, failed=_log_waiting)
 
     def start(self) -> None:
         """Start the sweep, which finds the records that another process, or an earlier one, left unindexed."""
@@ -63,18 +58,12 @@ class IndexOutbox:
 
     async def close(self) -> None:
         """Stop all work; unindexed records keep their flag."""
-        self._closing = True
         await self._sweep.close()
-        tasks = [*self._workers.values(), *self._attempts]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._worker.close()
 
     def notify(self, user_id: str) -> None:
         """Index this user's records in the background, and retry for as long as an outage lasts."""
-        self._due.add(user_id)
-        if user_id not in self._workers and not self._closing:
-            self._workers[user_id] = asyncio.create_task(self._work(user_id), name="points-user")
+        self._worker.wake(user_id)
 
     async def sync(self, user_id: str) -> None:
         """Index all unindexed records of this user now.
@@ -89,19 +78,12 @@ class IndexOutbox:
                 await self._settle(owed)
 
     async def sync_soon(self, user_id: str) -> None:
-        """Run `sync` for at most `SOON_SECONDS`; a failure is logged, and the background does the rest."""
-        if self._closing:
-            return
-        attempt = asyncio.create_task(self._attempt(user_id), name="points-now")
-        self._attempts.add(attempt)
-        attempt.add_done_callback(self._attempts.discard)
-        await asyncio.wait({attempt}, timeout=SOON_SECONDS)
+        """Run `sync` at once, and wait for it at most `SOON_SECONDS`; the background does the rest after a failure."""
+        await self._worker.hurry(user_id, seconds=SOON_SECONDS)
 
     async def settled(self, user_id: str) -> None:
         """Wait for the background work on this user, at most `SOON_SECONDS`."""
-        worker = self._workers.get(user_id)
-        if worker is not None:
-            await asyncio.wait({worker}, timeout=SOON_SECONDS)
+        await self._worker.settled(user_id, seconds=SOON_SECONDS)
 
     async def users(self) -> list[str]:
         """Return the users with unindexed records, of facts and of threads at most `SWEEP_USERS` each."""
@@ -167,29 +149,6 @@ class IndexOutbox:
             return _Owed(owed.document, owed.point_id, None)
         return _of_fact(stored) if isinstance(stored, Fact) else _of_record(stored)
 
-    async def _attempt(self, user_id: str) -> None:
-        try:
-            await self.sync(user_id)
-        except Exception as error:  # the boundary: whatever it was, the background tries again
-            _log_waiting(error)
-            self.notify(user_id)
-
-    async def _work(self, user_id: str) -> None:
-        tries = 0
-        try:
-            while user_id in self._due:
-                self._due.discard(user_id)
-                try:
-                    async with self._slots:
-                        await self.sync(user_id)
-                except Exception as error:  # the boundary of the task
-                    _log_waiting(error)
-                    tries += 1
-                    self._due.add(user_id)
-                    await asyncio.sleep(backoff(tries, random.random()).total_seconds())
-        finally:
-            del self._workers[user_id]
-
     async def _see_to_owing(self) -> None:
         """Notify of the users who had unindexed records at the last sweep too; in the first sweep of everyone who has.
 
@@ -209,7 +168,7 @@ def _of_record(record: ThreadRecord) -> _Owed:
     return _Owed(record, record.point_id, summary_entry(record) if record.has_point else None)
 
 
-def _log_waiting(error: Exception) -> None:
+def _log_waiting(_user_id: str, error: Exception) -> None:
     known = isinstance(error, RecollectError)
     logger.warning(
         "points of facts or summaries wait",

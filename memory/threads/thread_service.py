@@ -1,11 +1,11 @@
 """A person's verbs on threads: list, read, archive, rename, edit the summary, delete."""
 
-import asyncio
 import logging
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from recollect.memory.background.keyed_worker import KeyedWorker
 from recollect.memory.background.sweep import Sweep
 from recollect.memory.ports.erasures import Erasure
 from recollect.memory.ports.store import Store
@@ -19,8 +19,6 @@ from recollect.memory.values.errors import (
     NotFound,
     Problem,
     RecollectError,
-    StoreUnavailable,
-    is_outage,
 )
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
@@ -28,11 +26,12 @@ from recollect.memory.values.text import check_text
 from recollect.memory.values.thread_record import ThreadOverview, ThreadRecord
 from recollect.memory.values.times import Clock
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN, estimate_tokens
-from recollect.memory.values.update import Step, after_failure
 
 logger = logging.getLogger(__name__)
 
 CLOSING_BATCH = 100
+CLOSING_AT_ONCE = 4
+"""Most archives whose summaries are made at the same time, apart from those that somebody waits for."""
 MOST_TITLE_CHARACTERS = 200
 OTHERS_SECONDS = 15.0
 """A sweep leaves an archive that is younger than this, in seconds, to the process that began it."""
@@ -82,12 +81,18 @@ class ThreadService:
     summariser: Summariser
     config: MemoryConfig
     clock: Clock
-    _finishing: dict[Scope, "asyncio.Task[None]"] = field(init=False, default_factory=dict[Scope, "asyncio.Task[None]"])
-    _waiting: dict[Scope, Step] = field(init=False, default_factory=dict[Scope, Step])
+    _finishing: KeyedWorker[Scope] = field(init=False)
     _has_seen_start: bool = field(init=False, default=False)
     _sweep: Sweep = field(init=False)
 
     def __post_init__(self) -> None:
+        self._finishing = KeyedWorker(
+            "archive-finish",
+            self._finish,
+            at_once=CLOSING_AT_ONCE,
+            failed=_log_waiting,
+            give_up=self._finish_without_model,
+        )
         self._sweep = Sweep("threads-sweep", self._keep_up, seconds=self.config.sweep_seconds)
 
     def start(self) -> None:
@@ -97,10 +102,7 @@ class ThreadService:
     async def close(self) -> None:
         """End all background work; pending summaries are made after the next start."""
         await self._sweep.close()
-        tasks = list(self._finishing.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._finishing.close()
 
     async def page(
         self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None
@@ -140,23 +142,21 @@ class ThreadService:
             raise _no_such_thread()
         self.updater.notify(scope.user_id)
         if record.closing:
-            await asyncio.wait({self._finish_soon(scope)}, timeout=self.config.memory_wait_seconds)
+            await self._finishing.hurry(scope, seconds=self.config.memory_wait_seconds)
         await self.points.sync_soon(scope.user_id)
         return await self.overview(scope)
 
     async def close_archives(self, *, at_start: bool = False) -> None:
-        """Make the pending summaries of archives, also of those that a dead process began.
+        """Begin to make the pending summaries of archives, also of those that a dead process left.
 
         Without `at_start` archives younger than `OTHERS_SECONDS` are left to the process that began them.
         """
         now = self.clock()
         for record in await self.store.threads.closing(limit=CLOSING_BATCH):
-            waiting = self._waiting.get(record.scope)
-            begun = record.archived_at or now
-            if waiting is None and not at_start and begun > now - timedelta(seconds=OTHERS_SECONDS):
-                continue
-            if waiting is None or waiting.is_due(now) or waiting.status == "failed":
-                await asyncio.wait({self._finish_soon(record.scope)})
+            is_young = (record.archived_at or now) > now - timedelta(seconds=OTHERS_SECONDS)
+            # What this process works on already keeps its back-off.
+            if not self._finishing.is_busy(record.scope) and (at_start or not is_young):
+                self._finishing.wake(record.scope)
 
     async def set_summary(self, scope: Scope, text: str | None) -> ThreadRecord:
         """Replace the thread's summary by a person's text; None or a blank one removes it.
@@ -224,60 +224,42 @@ class ThreadService:
         """
         if not await self.eraser.has_any(scope):
             raise _no_such_thread()
-        self._waiting.pop(scope, None)
         return await self.eraser.erase(scope, by=by)
 
     def _archive(self, summariser: Summariser | None = None) -> Archive:
         summaries = RollingSummaries(self.store, summariser or self.summariser, self.config, self.clock)
         return Archive(self.store, summaries, self.clock)
 
-    def _finish_soon(self, scope: Scope) -> "asyncio.Task[None]":
-        """Return the task that makes the pending summary of the thread's archive: one for each thread."""
-        task = self._finishing.get(scope)
-        if task is None:
-            task = asyncio.create_task(self._finish(scope), name="archive-finish")
-            self._finishing[scope] = task
-            task.add_done_callback(lambda task: self._finished(scope, task))
-        return task
-
-    def _finished(self, scope: Scope, task: "asyncio.Task[None]") -> None:
-        del self._finishing[scope]
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            logger.error("archiving broke", extra={"action": "archive_broke"}, exc_info=error)
-
     async def _finish(self, scope: Scope) -> None:
-        """Make the pending summary. An outage is retried; after five other failures the extract takes its place."""
-        step = self._waiting.get(scope, Step())
+        """Make the pending summary of the thread's archive.
+
+        Raises:
+            StoreUnavailable, ModelUnavailable, UnreadableAnswer: the summary is still pending.
+        """
         try:
             await self._archive().finish(scope)
-            self._waiting.pop(scope, None)
-        except RecollectError as error:
-            self._failed(scope, step, error)
-        if self._waiting.get(scope, Step()).status == "failed":
-            await self._finish_without_model(scope)
+        finally:
+            # A failure leaves parts that the index has to follow, too.
+            self.points.notify(scope.user_id)
+
+    async def _finish_without_model(self, scope: Scope, _error: Exception) -> None:
+        """Make the summary an extract, because the model has failed again and again."""
+        await self._archive(ExtractiveSummariser()).finish(scope)
         self.points.notify(scope.user_id)
-
-    def _failed(self, scope: Scope, step: Step, error: RecollectError) -> None:
-        now = self.clock()
-        after = after_failure(step, reason=error.message, outage=is_outage(error), now=now, jitter=1.0)
-        self._waiting[scope] = after
-        logger.warning(
-            "the archive's summary waits",
-            extra={"action": "archive_waits", "error": type(error).__name__, "tries": after.tries},
-        )
-
-    async def _finish_without_model(self, scope: Scope) -> None:
-        try:
-            await self._archive(ExtractiveSummariser()).finish(scope)
-            self._waiting.pop(scope, None)
-        except StoreUnavailable:
-            logger.warning("the archive's summary waits", extra={"action": "archive_waits"})
 
     async def _keep_up(self) -> None:
         """Make pending summaries; the first time recent ones too, whose process may have died before this start."""
         await self.close_archives(at_start=not self._has_seen_start)
         self._has_seen_start = True
+
+
+def _log_waiting(_scope: Scope, error: Exception) -> None:
+    known = isinstance(error, RecollectError)
+    logger.warning(
+        "the archive's summary waits",
+        extra={"action": "archive_waits", "error": type(error).__name__},
+        exc_info=None if known else error,
+    )
 
 
 def _no_such_thread() -> NotFound:
