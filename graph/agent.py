@@ -46,6 +46,7 @@ async def agent(state: State, runtime: Runtime[Context]) -> Json:
         "exchange": [*state["exchange"], _called(answer["reply"], calls)] if calls else state["exchange"],
         "model": answer["model"],
         "finish_reason": answer.get("finish_reason") or "stop",
+        "block": answer.get("block"),
         "usage": {name: count + answer["usage"].get(name, 0) for name, count in state["usage"].items()},
         "timings_ms": {**timings, "agent": timings["agent"] + _milliseconds(perf_counter() - started)},
     }
@@ -61,7 +62,7 @@ def next_node(state: State) -> str:
 
 async def _built_in(state: State, services: Services, listener: Listener, chat: ClientChat) -> Json:
     memory = services.memory
-    remembered = Remembered(state["facts"], state["notes"], state["summary"], state["hits"])
+    remembered = Remembered(state["facts"], state["notes"], state["summary"], state["hits"], state["fact_ids"])
     block = await block_for(state["message"], remembered, config=memory.config, today=memory.clock().date())
     request = ChatRequest(
         messages=chat_messages(
@@ -87,6 +88,7 @@ async def _built_in(state: State, services: Services, listener: Listener, chat: 
         "tool_calls": [_as_json(call, state) for call in reply.tool_calls],
         "model": reply.model,
         "finish_reason": reply.finish_reason,
+        "block": block.record(),
         "usage": {"input_tokens": reply.usage.input_tokens, "output_tokens": reply.usage.output_tokens},
     }
 

@@ -38,8 +38,6 @@ from recollect.memory.values.update import Update, not_owed
 
 logger = logging.getLogger(__name__)
 
-MOST_TRACED = 20
-"""The most candidates of a search whose traces are kept with a turn, the hits' first."""
 INPUT_USED: Json = {"metadata": {}, "memory": {}}
 """One turn's inputs, emptied at its end: with a checkpointer (Studio), the next turn would inherit them."""
 NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
@@ -93,9 +91,10 @@ async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
             known=placed.known.turn_ids if placed is not None else (),
         )
         hits = [hit.as_json() for hit in recalled.hits]
-        return {"hits": hits, "trace": recalled.trace_json(limit=MOST_TRACED)}
+        trace, left_out = recalled.recorded()
+        return {"hits": hits, "trace": trace, "left_out": left_out}
 
-    empty: Json = {"hits": [], "trace": []}
+    empty: Json = {"hits": [], "trace": [], "left_out": None}
     return await _fetch("search_memories", services, fetch, empty)
 
 
@@ -103,7 +102,7 @@ async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
     """Fetch the user's facts, and the summary of the messages that left the thread's window."""
     services = await services_of(runtime)
     scope, options = scope_of(state, stateless=is_stateless(runtime)), options_of(state, services.memory.config)
-    empty: Json = {"facts": {}, "notes": [], "summary": None, "thread": None}
+    empty: Json = {"facts": {}, "notes": [], "fact_ids": [], "summary": None, "thread": None}
     accepted, regenerated = accepted_of(runtime), regenerated_of(runtime)
 
     async def fetch() -> Json:
@@ -122,6 +121,7 @@ async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
         return {
             "facts": dict(known.facts),
             "notes": list(known.notes),
+            "fact_ids": list(known.ids),
             "summary": record.summary if record is not None else None,
             "thread": record.progress() if record is not None else None,
         }
@@ -218,6 +218,7 @@ def _fresh_turn(state: State, services: Services, options: RecallOptions, chat: 
         "tools": [*own, *chat.tools],
         "client_tools": chat.tool_names,
         "rounds": 0,
+        "block": None,
         "found_others": False,
         "tool_calls": [],
         "reply": None,

@@ -2,6 +2,7 @@
 
 from recollect.graph.past import FINGERPRINT
 from recollect.graph.state import Json, State
+from recollect.memory.values.turn import RECORDED
 
 SAID_SEPARATOR = "\n\n"
 
@@ -26,6 +27,11 @@ def turn_result(state: State, timings: Json, *, history: str | None = None) -> J
         "usage": state["usage"],
         "timings_ms": timings,
         "trace": state["trace"],
+        RECORDED: {
+            "window_from": state["window_from"],
+            "left_out": state["left_out"],
+            "block": state["block"],
+        },
     }
     if history is not None:
         result[FINGERPRINT] = history

@@ -6,7 +6,8 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from recollect.api.auth.caller import UserId
-from recollect.api.schemas.answers import EXAMPLE_TURN, LearnAnswer, RehearsalAnswer, TurnAnswer, UndoAnswer
+from recollect.api.schemas.answers import EXAMPLE_TURN, LearnAnswer, RehearsalAnswer, UndoAnswer
+from recollect.api.schemas.explained_answers import ExplainedTurnAnswer
 from recollect.api.schemas.requests import Id, LearnRequest, UndoRequest
 from recollect.api.state import OpenMemory
 from recollect.memory.values.errors import NotFound
@@ -18,15 +19,27 @@ router = APIRouter(tags=["turns"])
     "/api/turns/{turn_id}",
     response_model=None,
     summary="A turn with what it recalled and its update as it is now",
-    description="What was recalled with its scores, what the turn taught, and what was refused and why.",
-    responses={200: {"model": TurnAnswer, "content": {"application/json": {"example": EXAMPLE_TURN}}}},
+    description=(
+        "What was recalled with its scores, what the turn taught, and what was refused and why. With `explain`, "
+        "`explained` adds the window, the parts of each hit's score, up to 50 candidates that the search left out and "
+        "why, the memory block as it is rebuilt from what is stored now, and the place of each quote in the message."
+    ),
+    responses={200: {"model": ExplainedTurnAnswer, "content": {"application/json": {"example": EXAMPLE_TURN}}}},
 )
-async def get_turn(turn_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
+async def get_turn(
+    turn_id: Id,
+    user_id: UserId,
+    memory: OpenMemory,
+    explain: Annotated[bool, Query(description="Add `explained`: why the turn answered as it did.")] = False,
+) -> JSONResponse:
     """Return the stored turn; an unfinished one says so."""
     turn = await memory.find_turn(user_id=user_id, turn_id=turn_id)
     if turn is None:
         raise NotFound("There is no such turn of this user.")
-    return JSONResponse(turn.explained_json(memory.updater.deferred_steps(user_id, turn_id)))
+    shown = turn.explained_json(memory.updater.deferred_steps(user_id, turn_id))
+    return JSONResponse(
+        {**shown, "explained": await memory.turns.explain(user_id, turn_id)} if explain else shown,
+    )
 
 
 @router.post(

@@ -21,6 +21,7 @@ from recollect.memory.learning.known_facts import Nomination
 from recollect.memory.learning.known_passages import KnownPassages
 from recollect.memory.learning.reconciliation import Review
 from recollect.memory.learning.text_learning import TextLearning
+from recollect.memory.learning.turns.explaining import Explaining
 from recollect.memory.learning.turns.turn_service import TurnService
 from recollect.memory.memory import Memory
 from recollect.memory.opening.models import LearningModels, open_models
@@ -126,7 +127,15 @@ async def open_memory(
             recall=Recall(store, Search(store, index, embedder, config, reranker), config, clock, attachments),
             updater=updater,
             facts=FactService(store, points, updater, clock, config.memory_wait_seconds, bounds, stores.fences),
-            turns=TurnService(store, points, updater, facts_step, clock, config.memory_wait_seconds),
+            turns=TurnService(
+                store,
+                points,
+                updater,
+                facts_step,
+                clock,
+                config.memory_wait_seconds,
+                Explaining(store, config.recall_tokens),
+            ),
             threads=threads,
             documents=_document_service(stores, indexing, attachments),
             texts=TextLearning(

@@ -64,7 +64,7 @@ class CandidateFilter:
 
     def trace(self) -> Iterator[CandidateTrace]:
         """Yield all traces: the selected candidates, the hits beside them, then the dropped ones, latest step first."""
-        yield from (CandidateTrace(_memory_id(one), one.scores, "selected") for one in self.left)
+        yield from (CandidateTrace.of(one.candidate.entry, one.scores, "selected") for one in self.left)
         ranked = {_id(one): one.scores for out in self._out for one in out.scored if _id(one) in self._beside}
         beside = [
             CandidateTrace(key, ranked.get(key, {}), stage, reason) for key, (stage, reason) in self._beside.items()
@@ -72,7 +72,7 @@ class CandidateFilter:
         yield from sorted(beside, key=lambda trace: trace.reason is not None)
         for out in reversed(self._out):
             yield from (
-                CandidateTrace(_memory_id(one), one.scores, out.stage, out.reason)
+                CandidateTrace.of(one.candidate.entry, one.scores, out.stage, out.reason)
                 for one in out.scored
                 if _id(one) not in self._beside
             )
@@ -85,7 +85,3 @@ class CandidateFilter:
 
 def _id(one: Scored) -> str:
     return one.candidate.entry.id
-
-
-def _memory_id(one: Scored) -> str:
-    return one.candidate.entry.memory_id

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import islice
 from typing import Any, Literal
 
 from recollect.memory.ports.vector_index import Entry
+from recollect.memory.values.left_out import MOST_LEFT_OUT, LeftOut, record_of
 from recollect.memory.values.times import iso
 
 Stage = Literal["selected", "neighbour", "session", "recent", "period", "gone", "threshold", "rank", "mmr", "budget"]
@@ -14,6 +14,7 @@ Stage = Literal["selected", "neighbour", "session", "recent", "period", "gone", 
 `neighbour`, `session`, `recent` and `period` were not ranked, but returned beside a hit, with its whole session, for
 want of a hit, or because the query asks for a time and nothing else. `gone`: the store does not confirm it any more.
 """
+_HIT_STAGES = frozenset(("selected", "neighbour", "session", "recent", "period"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +55,31 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class CandidateTrace:
-    """One candidate's scores by step, the last stage that it reached, and the reason if it was dropped there."""
+    """One candidate's scores by step, the last stage that it reached, and the reason if it was dropped there.
+
+    `kind` says what it is, and `source` where its text is found: a message's turn, a summary's thread, a passage's
+    document; None for a fact.
+    """
 
     id: str
     scores: Mapping[str, float]
     stage: Stage
     reason: str | None = None
+    kind: str | None = None
+    source: str | None = None
+
+    @classmethod
+    def of(cls, entry: Entry, scores: Mapping[str, float], stage: Stage, reason: str | None = None) -> "CandidateTrace":
+        """Trace the candidate whose entry this is."""
+        source = entry.turn_id if entry.kind == "episode" else entry.thread_id if entry.kind == "summary" else None
+        if entry.origin is not None:
+            source = entry.origin.id
+        return cls(entry.memory_id, scores, stage, reason, entry.kind, source)
+
+    @property
+    def is_hit(self) -> bool:
+        """Tell whether it is among the hits."""
+        return self.stage in _HIT_STAGES
 
     def as_json(self) -> dict[str, Any]:
         """Return the entry of a trace in the HTTP contract. It holds no text of the user's."""
@@ -74,6 +94,16 @@ class Recalled:
     hits: Sequence[Hit] = field(default_factory=list[Hit])
     trace: Callable[[], Iterable[CandidateTrace]] = tuple
 
-    def trace_json(self, *, limit: int | None = None) -> list[dict[str, Any]]:
-        """Return the trace of at most `limit` candidates."""
-        return [trace.as_json() for trace in islice(self.trace(), limit)]
+    def trace_json(self) -> list[dict[str, Any]]:
+        """Return the trace of each candidate."""
+        return [trace.as_json() for trace in self.trace()]
+
+    def recorded(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Return what a turn keeps of the trace: that of each hit, and the record of the candidates left out."""
+        traces = list(self.trace())
+        dropped = [trace for trace in traces if not trace.is_hit]
+        kept = [
+            LeftOut(one.id, one.kind, one.source, one.stage, one.reason, one.scores) for one in dropped[:MOST_LEFT_OUT]
+        ]
+        hits = [trace.as_json() for trace in traces if trace.is_hit]
+        return hits, record_of(kept, count=len(dropped))

@@ -6,9 +6,9 @@ JSON string in which "<" is escaped, so that nothing remembered can close the bl
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Any
+from typing import Any, Literal
 
 from recollect.memory.background.long_texts import off_loop
 from recollect.memory.language.quoting import quoted_in_block
@@ -25,16 +25,22 @@ BLOCK_RULE = (
 )
 LEAST_EXCERPT_TOKENS = 50
 Json = Mapping[str, Any]
+EntryKind = Literal["fact", "note", "summary", "whole", "message", "passage"]
+"""A keyed fact, a pinned fact without a key, the summary, a whole document, any other hit ("message"), a passage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """The fetched parts for one message: the user's facts and notes, the thread's summary, the HITs (best first)."""
+    """The fetched parts for one message: the user's facts and notes, the thread's summary, and the HITs, best first.
+
+    `fact_ids` are the ids of the facts, then of the notes, in their order, where they are known.
+    """
 
     facts: Mapping[str, str] = field(default_factory=dict[str, str])
     notes: Sequence[str] = ()
     summary: str | None = None
     hits: Sequence[Json] = ()
+    fact_ids: Sequence[str | None] = ()
 
     def known(self, *, is_kept: bool = True) -> KnownMemory:
         """Return it as values for the offline model; `is_kept` says whether anything of the turn is stored."""
@@ -44,18 +50,50 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockEntry:
+    """One line of a memory block: quoted, and within its budget. `id` is the fact's or the hit's, where it is known."""
+
+    kind: EntryKind
+    id: str | None
+    line: str
+
+    @property
+    def tokens(self) -> int:
+        """Return the estimated tokens of the line."""
+        return estimate_tokens(self.line)
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryBlock:
-    """The parts of a memory block, as lines that are quoted and fit their budgets; `today` (UTC) dates the hits.
+    """A memory block as its entries, in their order; `today` (UTC) dates the hits."""
 
-    `documents` are given whole; `messages` and `passages` are what was found for the one message.
-    """
-
-    facts: Sequence[str]
-    summary: str | None
-    documents: Sequence[str]
-    messages: Sequence[str]
-    passages: Sequence[str]
+    entries: Sequence[BlockEntry]
     today: date
+
+    @property
+    def facts(self) -> Sequence[str]:
+        """Return the lines of facts and notes."""
+        return self._lines("fact", "note")
+
+    @property
+    def summary(self) -> str | None:
+        """Return the thread's summary, quoted."""
+        return next(iter(self._lines("summary")), None)
+
+    @property
+    def documents(self) -> Sequence[str]:
+        """Return the documents that are given whole."""
+        return self._lines("whole")
+
+    @property
+    def messages(self) -> Sequence[str]:
+        """Return the messages and the like that were found for the one message."""
+        return self._lines("message")
+
+    @property
+    def passages(self) -> Sequence[str]:
+        """Return the passages that were found for the one message."""
+        return self._lines("passage")
 
     @property
     def text(self) -> str:
@@ -67,7 +105,7 @@ class MemoryBlock:
         found = self.messages or self.passages
         lines = [
             *_section("What is known of the user:", self.facts),
-            *_section("Summary of earlier turns:", [self.summary] if self.summary else []),
+            *_section("Summary of earlier turns:", self._lines("summary")),
             *_section("Documents attached to this conversation:", self.documents),
             *([f"Today is {self.today.isoformat()}."] if found else []),
             *_section("Earlier messages that may matter now:", self.messages),
@@ -75,14 +113,25 @@ class MemoryBlock:
         ]
         return "\n".join([BLOCK_RULE, "<memory>", *lines, "</memory>"]) if lines else ""
 
+    def record(self) -> dict[str, Any]:
+        """Return what a turn keeps of the block, no text: its tokens, and kind, id and tokens of each entry."""
+        return {
+            "tokens": estimate_tokens(self.text),
+            "kinds": [entry.kind for entry in self.entries],
+            "ids": [entry.id for entry in self.entries],
+            "costs": [entry.tokens for entry in self.entries],
+        }
+
+    def _lines(self, *kinds: EntryKind) -> list[str]:
+        return [entry.line for entry in self.entries if entry.kind in kinds]
+
 
 async def block_for(message: str, remembered: Remembered, *, config: MemoryConfig, today: date) -> MemoryBlock:
     """Return the block that a model reads with this `message`: long hits are cut to the passages that matter to it."""
     most, hits = config.recall_tokens, remembered.hits
     texts = [message, *(hit["content"] for hit in hits)]
     fitting = await off_loop(lambda: by_passages(hits, message, recall_tokens=most), texts)
-    shown = Remembered(remembered.facts, remembered.notes, remembered.summary, fitting)
-    return memory_block(shown, config=config, today=today)
+    return memory_block(replace(remembered, hits=fitting), config=config, today=today)
 
 
 def memory_block(remembered: Remembered, *, config: MemoryConfig, today: date) -> MemoryBlock:
@@ -91,15 +140,11 @@ def memory_block(remembered: Remembered, *, config: MemoryConfig, today: date) -
     Documents that are given whole are not counted: they stand with the stable parts, and have a bound of their own.
     """
     hits, budget = remembered.hits, config.recall_tokens
-    messages, passages = _found([hit for hit in hits if not hit.get("whole")], budget)
-    return MemoryBlock(
-        facts=_known(remembered, config.facts_tokens),
-        summary=_excerpt(remembered.summary, budget) if remembered.summary else None,
-        documents=[_head(hit) + quoted_in_block(hit["content"]) for hit in hits if hit.get("whole")],
-        messages=messages,
-        passages=passages,
-        today=today,
-    )
+    summary = [BlockEntry("summary", None, cut_quote(remembered.summary, budget))] if remembered.summary else []
+    whole = [BlockEntry("whole", hit.get("id"), hit_line(hit)) for hit in hits if hit.get("whole")]
+    found = _found([hit for hit in hits if not hit.get("whole")], budget)
+    found.sort(key=lambda entry: entry.kind == "passage")
+    return MemoryBlock([*_known(remembered, config.facts_tokens), *summary, *whole, *found], today)
 
 
 def by_passages(hits: Sequence[Json], message: str, *, recall_tokens: int) -> list[Json]:
@@ -117,56 +162,75 @@ def by_passages(hits: Sequence[Json], message: str, *, recall_tokens: int) -> li
     ]
 
 
+def fact_line(key: str, value: str) -> str:
+    """Return the line of a keyed fact."""
+    return f"- {quoted_in_block(key)}: {quoted_in_block(value)}"
+
+
+def note_line(fact: str) -> str:
+    """Return the line of a pinned fact without a key."""
+    return f"- {quoted_in_block(fact)}"
+
+
+def hit_line(hit: Json, tokens: int | None = None) -> str:
+    """Return the line of a hit; one that costs more than `tokens` is cut to them."""
+    head = _head(hit)
+    line = head + quoted_in_block(hit["content"])
+    if tokens is None or estimate_tokens(line) <= tokens:
+        return line
+    return head + cut_quote(hit["content"], tokens - estimate_tokens(head))
+
+
+def cut_quote(told: str, tokens: int) -> str:
+    """Quote as much of `told` as fits into `tokens`, escapes included, and mark a cut."""
+    characters = tokens * CHARACTERS_PER_TOKEN
+    quoted = quoted_in_block(told)
+    if len(quoted) <= characters:
+        return quoted
+    longest = range(min(len(told), max(characters, 0)) + 1)
+    fitting = bisect_right(longest, characters, key=lambda kept: len(quoted_in_block(told[:kept] + CUT))) - 1
+    return quoted_in_block(told[: max(0, fitting)] + CUT)
+
+
 def _section(heading: str, lines: Sequence[str]) -> list[str]:
     return [heading, *lines] if lines else []
 
 
-def _known(remembered: Remembered, budget: int) -> list[str]:
+def _known(remembered: Remembered, budget: int) -> list[BlockEntry]:
     """Quote facts, then notes, within `budget` tokens.
 
     The most important come first: where not all fit, the least important or least recently confirmed are left out.
     """
-    facts = [f"- {quoted_in_block(key)}: {quoted_in_block(value)}" for key, value in remembered.facts.items()]
+    ids = remembered.fact_ids or [None] * (len(remembered.facts) + len(remembered.notes))
+    facts = [fact_line(*item) for item in remembered.facts.items()]
     known = facts[: fit_first(facts, budget)]
-    notes = [f"- {quoted_in_block(note)}" for note in remembered.notes]
-    return known + notes[: fit_first(notes, budget - sum(map(estimate_tokens, known)))]
+    notes = [note_line(note) for note in remembered.notes]
+    noted = notes[: fit_first(notes, budget - sum(map(estimate_tokens, known)))]
+    return [
+        *(BlockEntry("fact", fact_id, line) for fact_id, line in zip(ids, known, strict=False)),
+        *(BlockEntry("note", fact_id, line) for fact_id, line in zip(ids[len(facts) :], noted, strict=False)),
+    ]
 
 
-def _found(hits: Sequence[Json], budget: int) -> tuple[list[str], list[str]]:
-    """Quote the hits with their dates, best first, until `budget` tokens are spent; the last one may be cut.
-
-    Return messages and the like, then passages of documents.
-    """
-    messages, passages = list[str](), list[str]()
+def _found(hits: Sequence[Json], budget: int) -> list[BlockEntry]:
+    """Quote the hits with their dates, best first, until `budget` tokens are spent; the last one may be cut."""
+    entries = list[BlockEntry]()
     for hit in hits:
-        head = _head(hit)
-        line = head + quoted_in_block(hit["content"])
+        line = hit_line(hit)
         if estimate_tokens(line) > budget:
-            room = budget - estimate_tokens(head)
-            if room < LEAST_EXCERPT_TOKENS:
+            if budget - estimate_tokens(_head(hit)) < LEAST_EXCERPT_TOKENS:
                 break
-            line = head + _excerpt(hit["content"], room)
+            line = hit_line(hit, budget)
         budget -= estimate_tokens(line)
-        (passages if hit.get("document") else messages).append(line)
-    return messages, passages
+        entries.append(BlockEntry("passage" if hit.get("document") else "message", hit.get("id"), line))
+    return entries
 
 
 def _head(hit: Json) -> str:
     """Return a hit's heading: speaker and date, or the document and the place in it."""
     day = hit["created_at"][:10]
     document = hit.get("document")
-    if document is None:
+    if not document:
         return f"- [{day}] {quoted_in_block(hit['name'] or hit['role'] or hit['kind'])} said: "
     page = f", page {document['page']}" if document["page"] else ""
     return f"- [{day}] {quoted_in_block(document['title'])}{page}: "
-
-
-def _excerpt(text: str, tokens: int) -> str:
-    """Quote as much of `text` as fits into `tokens`, escapes included, and mark a cut."""
-    characters = tokens * CHARACTERS_PER_TOKEN
-    quoted = quoted_in_block(text)
-    if len(quoted) <= characters:
-        return quoted
-    longest = range(min(len(text), characters) + 1)
-    fitting = bisect_right(longest, characters, key=lambda kept: len(quoted_in_block(text[:kept] + CUT))) - 1
-    return quoted_in_block(text[: max(0, fitting)] + CUT)

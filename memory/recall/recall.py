@@ -11,7 +11,7 @@ from recollect.memory.recall.hit import Recalled
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.search import Request, Search
 from recollect.memory.threads.window import read_window
-from recollect.memory.values.fact import Fact, by_weight, fact_dict
+from recollect.memory.values.fact import Fact, by_weight, chosen_facts
 from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
@@ -29,11 +29,13 @@ WORKING_MEMORY_IMPORTANCE = 0.7
 class KnownFacts:
     """The facts that every prompt gets: the keyed ones as a dict, pinned notes as statements.
 
-    The weightiest come first. Other notes are recalled by meaning.
+    The weightiest come first. Other notes are recalled by meaning. `ids` are the facts' ids, in the order of `facts`,
+    then of `notes`.
     """
 
     facts: Mapping[str, str]
     notes: Sequence[str]
+    ids: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,12 @@ class Recall:
         known = [fact for fact in living if fact.holds(now) and _is_weighty(fact)]
         known = [fact for fact in known if without is None or fact.turn_id != without]
         _say("facts read", "facts_read", scope, living=len(living), known=len(known))
+        keyed = chosen_facts(known)
+        pinned = by_weight(fact for fact in known if fact.key is None and fact.pinned)
         return KnownFacts(
-            facts=fact_dict(known),
-            notes=[fact.statement for fact in by_weight(fact for fact in known if fact.key is None and fact.pinned)],
+            facts={fact.key or "": fact.value for fact in keyed},
+            notes=[fact.statement for fact in pinned],
+            ids=[fact.id for fact in (*keyed, *pinned)],
         )
 
     async def thread(self, scope: Scope) -> ThreadRecord | None:

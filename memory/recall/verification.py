@@ -67,7 +67,7 @@ async def verify(
         if reason is None:
             kept.append(replace(candidate, entry=replace(entry, content=text)))
         else:
-            dropped.append(CandidateTrace(entry.memory_id, {"dense": candidate.dense or 0.0}, "gone", reason))
+            dropped.append(CandidateTrace.of(entry, {"dense": candidate.dense or 0.0}, "gone", reason))
     return Verification(kept, dropped)
 
 

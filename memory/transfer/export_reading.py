@@ -59,6 +59,37 @@ class _Recalled:
 
 
 @dataclass(frozen=True, slots=True)
+class _LeftOut:
+    """Lists the columns in which a turn keeps the candidates that its search left out."""
+
+    count: int
+    ids: tuple[str, ...]
+    kinds: tuple[str | None, ...]
+    sources: tuple[str | None, ...]
+    stages: tuple[str, ...]
+    reasons: tuple[str, ...]
+    why: tuple[int, ...]
+    scores: Mapping[str, tuple[float | None, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Lists the columns in which a turn keeps the order of its memory block."""
+
+    tokens: int
+    kinds: tuple[str, ...]
+    ids: tuple[str | None, ...]
+    costs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    window_from: int
+    left_out: _LeftOut | None = None
+    block: _Block | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Result:
     """Lists the fields that code relies on in a turn's result."""
 
@@ -67,6 +98,7 @@ class _Result:
     usage: Mapping[str, int]
     timings_ms: Mapping[str, float]
     trace: tuple[Mapping[str, Any], ...] | None = None
+    recorded: _Recorded | None = None
 
 
 @dataclass(frozen=True, slots=True)

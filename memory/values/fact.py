@@ -187,10 +187,15 @@ def _is_kept(text: str, place: int, char: str) -> bool:
 
 
 def fact_dict(facts: Iterable[Fact]) -> dict[str, str]:
-    """Return the user-fact dict: key to value of the keyed ones among `facts`, which hold now.
+    """Return the user-fact dict: key to value of the keyed ones among `facts`, which hold now; see `chosen_facts`."""
+    return {fact.key or "": fact.value for fact in chosen_facts(facts)}
+
+
+def chosen_facts(facts: Iterable[Fact]) -> list[Fact]:
+    """Return the keyed ones among `facts`, which hold now: one for each key.
 
     Two facts may hold under one key after a crash between two writes. Then the thread's goes before the user's, the
-    user's before a global one, a guarded one before others, then the newest. The dict is ordered by importance, then by
+    user's before a global one, a guarded one before others, then the newest. They are ordered by importance, then by
     latest confirmation: the order is stable while the facts stay the same, which prompt caches depend on.
     """
     chosen: dict[str, Fact] = {}
@@ -200,7 +205,7 @@ def fact_dict(facts: Iterable[Fact]) -> dict[str, str]:
         rival = chosen.get(fact.key)
         if rival is None or _rank(fact) > _rank(rival):
             chosen[fact.key] = fact
-    return {fact.key or "": fact.value for fact in by_weight(chosen.values())}
+    return by_weight(chosen.values())
 
 
 def by_weight(facts: Iterable[Fact]) -> list[Fact]:

@@ -1,13 +1,14 @@
 """A turn: one exchange of a thread. The user's message opens it, the assistant's message commits it."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Literal
 from uuid import UUID, uuid5
 
+from recollect.memory.values.left_out import read_record
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import iso
 from recollect.memory.values.update import Step, StepName, Update
@@ -21,6 +22,15 @@ UNFINISHED_RESULT: Mapping[str, Any] = {
     "timings_ms": {"recall": 0.0, "agent": 0.0, "total": 0.0},
 }
 """The result that a turn without a reply shows."""
+RECORDED = "recorded"
+"""The key of a result under which a turn keeps what explains it: ids, scores and reasons, and no text.
+
+`window_from` is the position of the oldest message that the window showed; `left_out` holds the candidates that the
+search left out (see `left_out.record_of`; None where nothing was searched), `block` the order of the memory block (see
+`memory_block.Block.record`; None where the agent built a prompt of its own).
+"""
+MOST_TRACED = 20
+"""The most candidates of a search whose traces a turn shows, the hits' first."""
 
 _NAMESPACE = UUID("6f1c7c0e-0d52-5b0a-9a3e-7d1f0a4b8c21")
 
@@ -133,10 +143,22 @@ class Turn:
         `deferred` maps steps that wait for other turns to the time at which they run at the latest. The `trace`, of a
         turn that searched, says how the best candidates were scored, and why some were dropped.
         """
-        shown, trace = self.as_json(), (self.result or {}).get("trace")
+        shown, trace = self.as_json(), self._trace()
         more: dict[str, Any] = {"trace": trace} if trace else {}
         if self.update is not None and self.update.status in {"pending", "failed"}:
             update = self.update.deferred(deferred)
             steps = {name: step.as_json() for name, step in update.steps.items()}
             more["update"] = {**update.as_json(), "steps": steps}
         return {**shown, "memory": {**shown["memory"], **more}}
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """Return what explains the turn, see `RECORDED`; {} where it has none."""
+        kept: Mapping[str, Any] = (self.result or {}).get(RECORDED) or {}
+        return kept
+
+    def _trace(self) -> Sequence[Mapping[str, Any]]:
+        """Return the traces of the best candidates, the hits' first; an older turn keeps all of them in `trace`."""
+        result = self.result or {}
+        left_out = read_record(self.record.get("left_out") or {})
+        return [*result.get("trace", ()), *(one.as_trace() for one in left_out)][:MOST_TRACED]

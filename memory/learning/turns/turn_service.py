@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.learning.reconciliation import Plan
+from recollect.memory.learning.turns.explaining import Explaining
 from recollect.memory.learning.undoing import plan_undo
 from recollect.memory.ports.chat_model import ChatMessage
 from recollect.memory.ports.store import Store
@@ -54,6 +55,11 @@ class TurnService:
     learning: Rehearsal
     clock: Clock
     wait_seconds: float
+    explaining: Explaining
+
+    async def explain(self, user_id: str, turn_id: str) -> dict[str, Any]:
+        """Return why the turn answered as it did and what it taught; see `Explaining.explain`."""
+        return await self.explaining.explain(user_id, turn_id)
 
     async def undo(self, user_id: str, turn_id: str, *, force: bool = False) -> dict[str, Any]:
         """Take back all that the turn taught: {"turn_id", "undone": [CHANGE, …], "left": [LEFT, …]}.

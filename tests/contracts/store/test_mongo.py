@@ -7,6 +7,7 @@ from tests.contracts.store.conversations import ConversationsContract
 from tests.contracts.store.counts import CountsContract
 from tests.contracts.store.documents import LibraryContract
 from tests.contracts.store.erasures import ErasuresContract
+from tests.contracts.store.explained_turns import ExplainedTurnsContract
 from tests.contracts.store.fact_pages import FactPagesContract
 from tests.contracts.store.facts import FactsContract
 from tests.contracts.store.imports import ImportsContract
@@ -57,6 +58,10 @@ class TestCounts(Mongo, CountsContract):
 
 
 class TestRecordedHits(Mongo, RecordedHitsContract):
+    pass
+
+
+class TestExplainedTurns(Mongo, ExplainedTurnsContract):
     pass
 
 

@@ -9,6 +9,7 @@ from tests.contracts.store.conversations import ConversationsContract
 from tests.contracts.store.counts import CountsContract
 from tests.contracts.store.documents import LibraryContract
 from tests.contracts.store.erasures import ErasuresContract
+from tests.contracts.store.explained_turns import ExplainedTurnsContract
 from tests.contracts.store.fact_pages import FactPagesContract
 from tests.contracts.store.facts import FactsContract
 from tests.contracts.store.imports import ImportsContract
@@ -59,6 +60,10 @@ class TestCounts(Sqlite, CountsContract):
 
 
 class TestRecordedHits(Sqlite, RecordedHitsContract):
+    pass
+
+
+class TestExplainedTurns(Sqlite, ExplainedTurnsContract):
     pass
 
 

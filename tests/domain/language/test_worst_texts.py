@@ -23,6 +23,7 @@ from recollect.memory.learning.extraction.answer import read_text
 from recollect.memory.learning.plan import PlanRequest
 from recollect.memory.learning.proof.claim import Claim, proof_problem
 from recollect.memory.learning.proof.evidence import heard, quote_problem
+from recollect.memory.learning.proof.quote_place import quote_place
 from recollect.memory.learning.proof.witness import Witness
 from recollect.memory.learning.reconciliation import plan
 from recollect.memory.learning.validity import read_validity
@@ -78,6 +79,10 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "ports.document_reader.checked_text": (lambda said: checked_text(said, most=MOST), ()),
     "learning.proof.evidence.heard": (heard, ("\ufdfa", "a" + "\u0301" * 30)),
     "learning.proof.evidence.quote_problem": (lambda said: quote_problem(said[:2_000], said), ("a? ", ", ", "' ")),
+    "learning.proof.quote_place.quote_place": (
+        lambda said: quote_place(said[:2_000], said + "x"),
+        ("a ", "' ", "a'", " ", "a\n  b "),
+    ),
     "learning.extraction.answer.read_text": (read_text, ('{"a":', "[", "{", "```")),
     "threads.extractive_summary.extract": (lambda said: extract(said[:40_000], [said], tokens=500), (". ", "A. ")),
     "values.fact.fold": (fold, ("\u200d", "1.", "-")),

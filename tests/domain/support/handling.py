@@ -11,6 +11,7 @@ from recollect.memory.facts.fact_service import FactService
 from recollect.memory.index.doctor import examine
 from recollect.memory.index.indexing import IndexStep
 from recollect.memory.learning.reconciliation import Review
+from recollect.memory.learning.turns.explaining import Explaining
 from recollect.memory.learning.turns.turn_service import TurnService
 from recollect.memory.ports.extractor import Extraction, ExtractionRequest
 from recollect.memory.ports.facts import FactFilter
@@ -128,7 +129,7 @@ async def house(folder: Path, *, documents: Any = None, review: Review | None = 
                 opened,
                 updater,
                 FactService(used, opened.points, updater, clock, 5, bounds),
-                TurnService(used, opened.points, updater, step, clock, 5),
+                TurnService(used, opened.points, updater, step, clock, 5, Explaining(used, 1_500)),
                 extractor,
                 clock,
             )

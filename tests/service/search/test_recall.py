@@ -336,3 +336,49 @@ def test_hits_come_best_first(talked: Service, user: str) -> None:
 def test_what_is_wrong_is_named(offline: Service, user: str, changes: dict[str, Any], field: str) -> None:
     answer = offline.http.post("/api/memory/search", json={"user_id": user, "query": "tea", **changes})
     assert fields(answer) == [field]
+
+
+# Why.
+
+
+def explained(running: Service, user: str, turn_id: str) -> dict[str, Any]:
+    shown: dict[str, Any] = running.get(f"/api/turns/{turn_id}", user_id=user, explain="true")
+    return shown["explained"]
+
+
+def test_a_turn_is_explained_with_what_its_search_left_out(talked: Service, user: str) -> None:
+    turn_id = talked.turn("the pizza with figs", user=user, memory={"scope": "user", "top_k": 1})["turn_id"]
+    stored = talked.get(f"/api/turns/{turn_id}", user_id=user)
+    assert "explained" not in stored
+    why = explained(talked, user, turn_id)
+    assert why["recorded"] is True
+    assert [hit["id"] for hit in why["hits"]] == [hit["id"] for hit in stored["memory"]["hits"]]
+    assert all(hit["parts"]["fused"] for hit in why["hits"])
+    assert why["left_out"]["count"] == len(why["left_out"]["items"]) == 9
+    assert all(one["content"] and one["reason"] and one["state"] == "shown" for one in why["left_out"]["items"])
+    (entry,) = why["block"]["entries"]
+    assert entry["id"] == why["hits"][0]["id"]
+    assert entry["line"] in why["block"]["text"]
+    assert why["block"]["tokens"] == -(-len(why["block"]["text"]) // 4)
+
+
+def test_what_was_forgotten_since_is_missing_in_an_explained_turn(talked: Service, user: str) -> None:
+    facts = f"/api/users/{user}/facts"
+    made = talked.http.put(f"{facts}/by-key/codeword", json={"value": "swordfish"}).json()
+    turn_id = talked.turn("What is my codeword?", user=user)["turn_id"]
+    (entry,) = [one for one in explained(talked, user, turn_id)["block"]["entries"] if one["kind"] == "fact"]
+    assert (entry["id"], entry["line"]) == (made["id"], '- "codeword": "swordfish"')
+    assert talked.http.delete(f"{facts}/{made['id']}").status_code == 204
+    shown = explained(talked, user, turn_id)
+    (entry,) = [one for one in shown["block"]["entries"] if one["kind"] == "fact"]
+    assert (entry["state"], entry["line"]) == ("forgotten", "- (forgotten since)")
+    assert "swordfish" not in json.dumps(shown["block"])
+
+
+def test_an_export_carries_what_explains_a_turn(talked: Service, user: str) -> None:
+    turn_id = talked.turn("the pizza with figs", user=user, memory={"scope": "user"})["turn_id"]
+    before = explained(talked, user, turn_id)
+    lines_of = talked.http.get(f"/api/users/{user}/export").text
+    assert talked.http.delete(f"/api/users/{user}").status_code == 200
+    take_in(talked, lines_of)
+    assert explained(talked, user, turn_id) == before
