@@ -78,6 +78,15 @@ class Settings(BaseSettings):
     )
     recollect_api_key: SecretStr | None = Field(None, description="The key that the terminal's `--url` sends.")
 
+    # The inspector, in a browser.
+    inspector: Literal["on", "off"] = Field("on", description="The pages at `/` that show what is remembered.")
+    public_url: str | None = Field(
+        None, description="Address that people see, as https://host; unset: the one that they came to."
+    )
+    session_minutes: int = Field(
+        60, ge=1, le=1440, description="Minutes without an act after which somebody has to sign in again."
+    )
+
     # What it says of itself.
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
     log_format: Literal["text", "json"] = Field("text", description="Log lines as text, or one JSON object each.")

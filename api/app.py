@@ -4,6 +4,8 @@ import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI
 
@@ -11,7 +13,11 @@ from recollect.api import errors, openapi
 from recollect.api.auth.access_rules import AccessRules, TokenRules, check_rules
 from recollect.api.auth.admission import open_admission
 from recollect.api.auth.lock import Lock
+from recollect.api.auth.visits import VisitRules, Visits, check_public_url
 from recollect.api.headers import SecurityHeaders
+from recollect.api.inspector import docs, static_files
+from recollect.api.inspector.door import PageDoor
+from recollect.api.inspector.router import router as inspector
 from recollect.api.mcp import route as mcp
 from recollect.api.middleware.access_log import AccessLog
 from recollect.api.middleware.cors import Cors, check_origins
@@ -26,7 +32,6 @@ from recollect.api.routes import (
     exports,
     facts,
     health,
-    home,
     imports,
     keys,
     memories,
@@ -45,7 +50,6 @@ from recollect.memory.index.reindexing import Reindexer
 from recollect.settings import Settings, current_settings
 
 ROUTERS = (
-    home.router,
     agent.router,
     openai_door.router,
     openai_models.router,
@@ -64,6 +68,8 @@ ROUTERS = (
     metrics.router,
     admin.router,
     keys.router,
+    static_files.router,
+    docs.router,
 )
 OWN_PATHS = ("/api", "/v1", "/mcp", "/memory-stats", "/memory/clear", "/health", "/metrics")
 STUDIO = "https://smith.langchain.com"
@@ -89,7 +95,8 @@ def create_app(
 
     def names() -> list[str]:
         chosen = settings or current_settings()
-        return [chosen.host, *chosen.allowed_hosts]
+        public = urlsplit(chosen.public_url or "").hostname
+        return [chosen.host, *chosen.allowed_hosts, *([public] if public else [])]
 
     def hosts() -> tuple[str, ...]:
         return (settings or current_settings()).allowed_hosts
@@ -103,8 +110,14 @@ def create_app(
     def most_uploaded() -> int:
         return (settings or current_settings()).max_upload_mb * 1_000_000
 
+    def visits() -> Visits:
+        found: Visits = app.state.visits
+        return found
+
     app = FastAPI(
         title="Recollect",
+        docs_url=None,
+        redoc_url=None,
         redirect_slashes=False,
         version=VERSION,
         description=DESCRIPTION,
@@ -114,13 +127,16 @@ def create_app(
     errors.install(app)
     for router in ROUTERS:
         app.include_router(router)
+    if is_alone := guarded == ("/",):
+        app.include_router(inspector)
     app.router.routes.append(mcp.route)
     openapi.install(app, most_characters=most_characters)
     # The innermost comes first: a body is read only after the lock has identified its sender.
     app.add_middleware(BodyLimit, paths=guarded, most_characters=most_characters, most_uploaded=most_uploaded)
-    app.add_middleware(Lock, admission=lambda: app.state.admission, own=guarded)
+    app.add_middleware(Lock, admission=lambda: app.state.admission, visits=visits, own=guarded)
     app.add_middleware(Cors, origins=origins, own=guarded, visitor=visitor)
     app.add_middleware(HostGuard, names=names, origins=origins, hosts=hosts, own=guarded, visitor=visitor)
+    app.add_middleware(PageDoor, visits=visits, has_pages=is_alone)
     app.add_middleware(SecurityHeaders, paths=guarded)
     app.add_middleware(AccessLog, paths=guarded)
     return app
@@ -133,6 +149,7 @@ def _lifespan(
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         chosen = settings or await _settings()
         rules = access_rules(chosen)
+        app.state.visits = Visits(visit_rules(chosen))
         app.state.owner_token = token = secrets.token_urlsafe(32)
         async with open_observer(chosen.otel_exporter_otlp_endpoint, app.state) as observer:
             opened = await services.open(settings, url=url, token=token, observer=observer)
@@ -180,6 +197,22 @@ def access_rules(settings: Settings) -> AccessRules:
     check_rules(rules)
     check_origins(settings.cors_origins)
     return rules
+
+
+def visit_rules(settings: Settings) -> VisitRules:
+    """Return the rules of visits to the inspector.
+
+    Raises:
+        ConfigurationError: PUBLIC_URL is no address.
+    """
+    check_public_url(settings.public_url)
+    return VisitRules(
+        is_on=settings.inspector == "on",
+        needs_sign_in=settings.auth != "none",
+        public_url=settings.public_url,
+        allows_insecure=settings.allow_insecure,
+        idle=timedelta(minutes=settings.session_minutes),
+    )
 
 
 async def _settings() -> Settings:

@@ -1,13 +1,16 @@
-"""Shows every error as {"error": {"code", "message", "details", "turn_id"}}, and under /v1 in OpenAI's form."""
+"""Shows every error as {"error": {"code", "message", "details", "turn_id"}}, under /v1 in OpenAI's form.
+
+To people, at the inspector's addresses, it is a page.
+"""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
@@ -77,17 +80,27 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
+ErrorForm = Callable[[Scope, Mapping[str, Any], int, Mapping[str, str]], Response]
+"""Makes the response that shows an error, from the request, the error in the contract's form, status and headers."""
+ERROR_FORM = "error_form"
+"""The name in a request's state under which a door for people keeps its ErrorForm."""
+
+
 class ErrorResponse(JSONResponse):
-    """An error in the contract's form; what answers a path under /v1 goes out in OpenAI's."""
+    """An error in the contract's form; what answers a path under /v1 goes out in OpenAI's, a page's as a page."""
 
     def __init__(self, whole: Mapping[str, Any], status: int, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(whole, status, headers)
         self._whole = whole
+        self._more = dict(headers or {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the error, in the form of the requested path."""
+        form: ErrorForm | None = scope.get("state", {}).get(ERROR_FORM)
+        if form is not None:
+            return await form(scope, self._whole, self.status_code, self._more)(scope, receive, send)
         self.take_form(scope["path"])
-        await super().__call__(scope, receive, send)
+        return await super().__call__(scope, receive, send)
 
     def take_form(self, path: str) -> None:
         """Use the form that errors of this path have."""

@@ -6,15 +6,12 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 NOTHING_RUNS = "default-src 'none'; frame-ancestors 'none'"
 """The policy of answers that are data: a browser that shows one loads and runs nothing."""
-DOCS_RUN = (
-    "default-src 'none'; script-src 'unsafe-inline' https://cdn.jsdelivr.net; "
-    "style-src 'unsafe-inline' https://cdn.jsdelivr.net https://fonts.googleapis.com; "
-    "font-src https://fonts.gstatic.com; img-src 'self' data: https://fastapi.tiangolo.com https://cdn.redoc.ly; "
-    "connect-src 'self'; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+PAGE = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-"""The policy of the pages that show the API, whose scripts FastAPI loads from there."""
-DOCS = frozenset({"/docs", "/docs/oauth2-redirect", "/redoc"})
-SAME_FOR_ALL = DOCS | {"/", "/openapi.json"}
+"""The policy of pages: they load from the service alone, and nothing written into a page runs."""
+SAME_FOR_ALL = frozenset({"/openapi.json"})
 """Paths whose answers may be cached: they hold nobody's data."""
 
 
@@ -46,20 +43,20 @@ def security_headers(path: str) -> dict[str, str]:
     return {name.decode(): value.decode() for name, value in _wanted(path)}
 
 
-def _headers(policy: str, *, is_kept: bool = False) -> Headers:
+def _headers(policy: str, *, referrer: str = "no-referrer", is_kept: bool = False) -> Headers:
     said = {
         "content-security-policy": policy,
-        "referrer-policy": "no-referrer",
+        "referrer-policy": referrer,
         "x-content-type-options": "nosniff",
         **({} if is_kept else {"cache-control": "no-store"}),
     }
     return tuple((name.encode(), value.encode()) for name, value in said.items())
 
 
-_DATA, _TEXT, _DOCS = _headers(NOTHING_RUNS), _headers(NOTHING_RUNS, is_kept=True), _headers(DOCS_RUN, is_kept=True)
+_DATA, _TEXT = _headers(NOTHING_RUNS), _headers(NOTHING_RUNS, is_kept=True)
+PAGE_HEADERS = _headers(PAGE, referrer="same-origin")
+"""Headers of every page. `no-referrer` would make its forms send `Origin: null`."""
 
 
 def _wanted(path: str) -> Headers:
-    if path not in SAME_FOR_ALL:
-        return _DATA
-    return _DOCS if path in DOCS else _TEXT
+    return _TEXT if path in SAME_FOR_ALL else _DATA

@@ -48,6 +48,14 @@ class Caller:
             raise Forbidden
 
 
+ANYBODY = Caller("anybody", is_admin=True)
+"""The caller without AUTH: nobody proves who they are, and only this machine may call, as the administrator."""
+OWNER = Caller("owner", is_admin=True)
+"""The caller that can read the lock file of DATA_DIR, on its machine."""
+NOBODY = Caller("nobody", user_id="")
+"""The caller of what is open to all; it may act for no user."""
+
+
 def caller_of(state: Any) -> Caller:
     """Return the caller that the lock set in a request's state."""
     caller: Caller = state.caller

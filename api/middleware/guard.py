@@ -88,12 +88,18 @@ class HostGuard:
 def _is_own(scope: Scope) -> bool:
     """Tell whether a request without an Origin comes from no foreign page, as far as the browser says.
 
-    Pages send no Origin with links, images and scripts; a link may be followed.
+    Pages send no Origin with links, images and scripts; a link that loads a whole page may be followed.
     """
     headers = Headers(scope=scope)
     if headers.get("sec-fetch-site", "none").lower() in {"same-origin", "none"}:
         return True
-    return scope["method"] == "GET" and headers.get("sec-fetch-mode", "").lower() == "navigate"
+    return scope["method"] == "GET" and _is_whole_page(headers)
+
+
+def _is_whole_page(headers: Headers) -> bool:
+    """Tell whether the browser loads a page of its own, and no frame or picture of another page."""
+    mode, dest = (headers.get(f"sec-fetch-{name}", "").lower() for name in ("mode", "dest"))
+    return mode == "navigate" and dest == "document"
 
 
 def _place(where: str, origin: str) -> tuple[str, int] | None:

@@ -60,14 +60,7 @@ def test_every_answer_says_that_nothing_runs_and_nothing_is_kept(offline: Servic
     assert answers[0].headers.get_list("cache-control") == ["no-store"]
 
 
-def test_the_pages_that_show_the_api_may_load_what_they_need(offline: Service) -> None:
-    for path in ("/docs", "/redoc"):
-        page = offline.http.get(path)
-        policy = page.headers["content-security-policy"]
-        check_headers(page, policy=policy)
-        assert policy.startswith("default-src 'none'; ")
-        for needed in ("https://cdn.jsdelivr.net", "connect-src 'self'", "frame-ancestors 'none'"):
-            assert needed in policy
+def test_the_text_of_the_api_may_be_kept(offline: Service) -> None:
     check_headers(offline.http.get("/openapi.json"))
     assert "cache-control" not in offline.http.get("/openapi.json").headers
 

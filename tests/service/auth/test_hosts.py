@@ -100,7 +100,8 @@ def test_without_an_origin_the_browser_says_where_a_request_is_from(offline: Ser
     for mode in ("no-cors", "cors", "websocket", ""):
         said = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}
         refused(offline.http.get("/api/threads", params={"user_id": user}, headers=said), 403, "foreign_origin")
-    link = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
+    link = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    refused(offline.http.get("/health", headers={**link, "Sec-Fetch-Dest": "iframe"}), 403, "foreign_origin")
     assert offline.http.get("/health", headers=link).status_code == 200
     for method in ("POST", "DELETE", "HEAD", "OPTIONS"):
         assert offline.http.request(method, "/health", headers=link).status_code == 403

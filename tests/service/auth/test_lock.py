@@ -15,6 +15,7 @@ from recollect.api.auth.bearer import bearer_token, is_from_this_machine, sender
 from recollect.api.auth.caller import Caller, caller_of
 from recollect.api.auth.lock import Lock
 from recollect.api.auth.rate_limit import RateLimit
+from recollect.api.auth.visits import VisitRules, Visits
 from recollect.memory.values.errors import Unauthorized
 from tests.service.support.shapes import refused
 
@@ -41,8 +42,11 @@ async def who(scope: Scope, receive: Receive, send: Send) -> None:
     await JSONResponse([caller.name, caller.user_id, caller.is_admin])(scope, receive, send)
 
 
+VISITS = Visits(VisitRules(needs_sign_in=True))
+
+
 def locked(admission: Admission, *, own: tuple[str, ...] = ("/",)) -> ASGIApp:
-    return Lock(who, admission=lambda: admission, own=own)
+    return Lock(who, admission=lambda: admission, visits=lambda: VISITS, own=own)
 
 
 async def ask(app: ASGIApp, path: str = "/api/x", *, at: str = "127.0.0.1", **headers: str) -> httpx.Response:
@@ -102,7 +106,7 @@ def test_a_bearer_token_is_shown_once(shown: list[bytes], token: bytes | None) -
 
 
 async def test_open_paths_need_no_key_and_tell_no_caller(admission: Admission, known: Known) -> None:
-    for path in ("/", "/health", "/health/ready", "/docs", "/redoc", "/openapi.json"):
+    for path in ("/", "/users/ada/facts", "/static/x", "/health", "/health/ready", "/docs", "/redoc", "/openapi.json"):
         assert (await ask(locked(admission), path)).json() == ["nobody", "", False]
     for path in ("/healthy", "/health-x", "/docs/", "/metrics", "/api", "/Health", "/v1/models", "/mcp"):
         refused_at = await ask(locked(admission), path)
@@ -199,7 +203,7 @@ async def test_without_auth_and_limits_the_lock_costs_next_to_nothing(record_pro
         raise AssertionError(given)
 
     admission = Admission(None, None, None, owner_token=OWNERS)
-    lock = Lock(nothing, admission=lambda: admission)
+    lock = Lock(nothing, admission=lambda: admission, visits=lambda: VISITS)
     scope: Scope = {"type": "http", "path": "/api/agent", "headers": [], "state": {}}
     begun = time.perf_counter()
     for _ in range(10_000):

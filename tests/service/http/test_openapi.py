@@ -5,6 +5,7 @@ import pytest
 from tests.service.support.facts_of import FactsOf
 from tests.service.support.running import Service
 from tests.service.support.shapes import CHANGE, HIT, REFUSED, TURN, USAGE, check_turn
+from tests.service.support.visitor import checked
 
 FACTS = ("/api/users/{user_id}/facts", "/api/global/facts")
 FACT_VERBS = (
@@ -121,6 +122,8 @@ def test_every_documented_path_answers(document: dict[str, Any], offline: Servic
 
 
 def test_the_pages_for_people_are_served(offline: Service) -> None:
-    assert offline.http.get("/docs").status_code == 200
-    home = offline.http.get("/")
-    assert (home.status_code, home.headers["location"]) == (307, "/docs")
+    docs = checked(offline.http.get("/docs"))
+    for path, methods in offline.http.get("/openapi.json").json()["paths"].items():
+        assert docs.text.count(f"<code>{path}</code>") == len(methods), path
+    old = offline.http.get("/redoc")
+    assert (old.status_code, old.headers["location"]) == (308, "/docs")

@@ -1,0 +1,52 @@
+"""The inspector's addresses."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form
+from fastapi.responses import Response
+
+from recollect.api.auth.visits import CHOOSE_USER
+from recollect.api.inspector import facts, search, talk, threads
+from recollect.api.inspector.door import COOKIES
+from recollect.api.inspector.frame import CHOSEN, PAGES
+from recollect.api.inspector.page import ENTERED, SIGNED_IN, OpenPage
+from recollect.api.inspector.rendering import segment
+from recollect.api.schemas.requests import Id
+from recollect.memory.values.errors import NotFound
+
+router = APIRouter(include_in_schema=False, dependencies=[ENTERED])
+within, nowhere = APIRouter(dependencies=[SIGNED_IN]), APIRouter()
+
+for pages in (talk, facts, threads, search):
+    within.include_router(pages.router)
+
+
+@within.get("/")
+async def get_home(page: OpenPage) -> Response:
+    """Lead to Talk."""
+    return page.lead(f"/users/{segment(page.user)}/talk")
+
+
+@within.post(CHOOSE_USER)
+async def choose_user(
+    page: OpenPage, user_id: Annotated[Id, Form()], here: Annotated[str, Form(max_length=20)] = "talk"
+) -> Response:
+    """Lead to the page of the chosen user."""
+    chosen = page.caller.acts_for(user_id)
+    remembered = f"{CHOSEN}={chosen}; HttpOnly; SameSite=Strict; Path=/"
+    getattr(page.request.state, COOKIES).append(remembered.encode())
+    return page.lead(f"/users/{segment(chosen)}/{here if here in PAGES else 'talk'}")
+
+
+@nowhere.get("/users")
+@nowhere.get("/operations")
+@nowhere.api_route("/users/{rest:path}", methods=["GET", "POST"])
+@nowhere.api_route("/operations/{rest:path}", methods=["GET", "POST"])
+async def get_nowhere(page: OpenPage) -> Response:
+    """Answer 404 to somebody who has signed in."""
+    raise NotFound("There is no such page.")
+
+
+# An address that fits no page comes last.
+for addresses in (within, nowhere):
+    router.include_router(addresses)
