@@ -50,7 +50,7 @@ def address_of(name: str) -> str:
 
 @router.get(f"{STATIC}{{name}}")
 async def get_static(name: str, request: Request) -> Response:
-    """Return the file. An address that names its content may be kept for good, any other is asked for again each time."""
+    """Return the file. An address that names its content may be kept for good, any other is asked for each time."""
     found = files().get(name)
     if found is None:
         raise NotFound
