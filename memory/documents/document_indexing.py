@@ -138,6 +138,8 @@ class DocumentIndexing:
                 await self._touch(document)
                 continue
             await self._remove_outdated(key)
+            # Another version is being written: this one is not marked as done, because that would change the header's
+            # revision, and the other write would have to begin again.
             if document.incoming:
                 return  # whoever writes it begins again
             done = document.revised(status="done", error=None, updated_at=self._clock())

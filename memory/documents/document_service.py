@@ -163,6 +163,7 @@ class DocumentService:
         documents = self.store.documents
         async with self.fences.writing(scope.user_id, scope.thread_id) as writing:
             document = await self.document(scope.user_id, document_id)
+            # Register before the write: an erasure may end this task while it is under way.
             writing.on_erased(lambda: documents.detach(scope, document_id=document_id))
             await documents.attach(scope, document, at=self.clock())
         for attached in await documents.attached(scope):
@@ -213,6 +214,7 @@ class DocumentService:
         documents = self.store.documents
         # One upload of a document at a time in this process; between processes the header's revision decides.
         async with self._locks.setdefault(key, asyncio.Lock()), fence.writing() as writing:
+            # Register the removal before the first write: an erasure may end this task between any two of them.
             writing.on_erased(lambda: documents.remove(user_id=owner, document_id=key))
             while True:
                 old = await documents.document(user_id=owner, document_id=key)
@@ -243,6 +245,7 @@ class DocumentService:
         begun = old.revised(status="processing", error=None, incoming=version, source=given.source, updated_at=now)
         if not old.version:
             begun = replace(begun, **said)
+        # First phase: a header with a new revision, which wins over any other upload that read the same `old`.
         if not await documents.put(begun, revision=old.revision):
             return None
         self.attachments.notice()
@@ -250,6 +253,7 @@ class DocumentService:
         for start in range(0, len(passages), _BATCH):
             if not await documents.passages.add(passages[start : start + _BATCH]):
                 return None
+        # Second phase, one write: it fails where a later upload or a deletion has written the header since `begun`.
         named = begun.revised(
             **said,
             kind=content.kind,

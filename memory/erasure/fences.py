@@ -54,6 +54,7 @@ class Writing:
 
     async def undo(self) -> None:
         """Undo all registered writes, the last first."""
+        # The last first: a later write may refer to an earlier one.
         for work in reversed(self._taking_back):
             await work()
 

@@ -163,6 +163,7 @@ class RebuildableIndex:
         """See VectorIndex."""
         if self._is_rebuilding:
             raise Rebuilding
+        # Set before the first await: of two calls at once, the second is refused.
         self._is_rebuilding = True
         try:
             async with AsyncExitStack() as opened:
@@ -176,6 +177,8 @@ class RebuildableIndex:
 
     async def erase(self, scope: Scope) -> int:
         """See VectorIndex."""
+        # Hold the lock over both deletions: a successor that is opened between them, with points that a killed rebuild
+        # has left in it, would be missed by both.
         async with self._turning:
             deleted = await self.delete(scope) + await self._generations.erase_elsewhere(scope)
         if scope.thread_id is None and (deleted or await self._generations.has_traces(scope.user_id)):
@@ -269,6 +272,7 @@ class RebuildableIndex:
             logger.warning("the old collection stays for now", extra={"action": "old_index_stays", "reason": reason})
 
     async def _read(self, work: Callable[[PointStore], Awaitable[Answer]]) -> Answer:
+        # Count the call under the present age before the first await: a switch then keeps the old generation for it.
         age = self._age
         self._calls[age] += 1
         try:
@@ -287,6 +291,7 @@ class RebuildableIndex:
             finally:
                 self._writes -= 1
                 self._ended.set()
+        # One write at a time while a successor is filled: both generations must see all writes in one order.
         async with self._writing:
             answer = await self._read(work)
             await self._follow(work)

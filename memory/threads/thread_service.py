@@ -154,7 +154,7 @@ class ThreadService:
         now = self.clock()
         for record in await self.store.threads.closing(limit=CLOSING_BATCH):
             is_young = (record.archived_at or now) > now - timedelta(seconds=OTHERS_SECONDS)
-            # What this process works on already keeps its back-off.
+            # Threads that this process works on already keep their back-off.
             if not self._finishing.is_busy(record.scope) and (at_start or not is_young):
                 self._finishing.wake(record.scope)
 

@@ -84,6 +84,7 @@ class Updater:
             task = asyncio.create_task(work.run(), name="updates-user", context=Context())
             self._active[user_id] = _ActiveWork(work, task)
             task.add_done_callback(lambda task: self._work_ended(work, task))
+        # Set `wake` for work that runs already too: it may have read the pending turns before this one was committed.
         self._active[user_id].work.wake.set()
 
     def _work_ended(self, work: UserWork, task: "asyncio.Task[datetime | None]") -> None:

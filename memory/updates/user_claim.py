@@ -64,12 +64,14 @@ async def user_claim(updates: Updates, user_id: str, *, clock: Clock, wait_secon
         left = deadline - loop.time()
         if left <= 0:
             raise UpdatePending(BUSY)
+        # Poll: the owner may be another process, which cannot wake this one.
         await asyncio.sleep(min(LOOK_SECONDS, left))
     held = HeldClaim(updates, claim, clock)
     keeping = asyncio.create_task(held.keep(), name="claim-renew")
     try:
         yield held
     finally:
+        # Stop renewing before the release: no renewal may still be under way when another owner takes the claim.
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
         await updates.release(claim)

@@ -106,6 +106,7 @@ class UserWork:
             try:
                 return await self._run_queues()
             finally:
+                # Forget the claim before the release: `renew` must not take the released claim for a lost one.
                 self._claim = None
                 await updates.release(claim)
         except Fenced:
@@ -130,6 +131,7 @@ class UserWork:
         return self._claim is not claim  # the work ended and released the claim while it was renewed
 
     async def _run_queues(self) -> datetime | None:
+        # One task for each queue: a step that waits for a model, or for the end of an outage, holds up no other kind.
         tasks: dict[StepName, asyncio.Task[None]] = {}
         try:
             while True:
@@ -149,6 +151,7 @@ class UserWork:
                         del tasks[name]
                         task.result()
         finally:
+            # The caller releases the claim next: no step may still be writing when another process takes the user.
             for task in tasks.values():
                 task.cancel()
             await asyncio.gather(*tasks.values(), return_exceptions=True)
