@@ -8,7 +8,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from recollect.graph.client_chat import ClientChat
-from recollect.graph.context import Context, Listener, chat_of, listener_of, services_of
+from recollect.graph.context import Context, Listener, live_context
 from recollect.graph.custom_agent import call_custom
 from recollect.graph.prompts import chat_messages, fitting_message
 from recollect.graph.resources import Services
@@ -21,19 +21,20 @@ from recollect.memory.values.errors import ModelUnavailable
 
 async def agent(state: State, runtime: Runtime[Context]) -> Json:
     """Run one round: get a reply, or tool calls that the tools node answers before the next round."""
-    services, listener = await services_of(runtime), listener_of(runtime)
+    live = await live_context(runtime)
+    services, listener = live.services, live.listener
     started = perf_counter()
     timings = state["timings_ms"]
     if state["rounds"] == 0:
         timings = {**timings, "recall": _milliseconds(started - state["started"])}
         listener.recalled(recalled_json(state))
     if services.agent is None:
-        answer = await _built_in(state, services, listener, chat_of(runtime))
+        answer = await _built_in(state, services, listener, live.chat)
     else:
         answer = await call_custom(state, services, services.agent)
     answer = _storable(answer)
     calls: list[Json] = answer["tool_calls"] if state["tools"] else []
-    said = [] if chat_of(runtime).wants_json else earlier_replies(state)
+    said = [] if live.chat.wants_json else earlier_replies(state)
     reply = None if calls else SAID_SEPARATOR.join([*said, *filter(None, [answer["reply"]])])
     if not calls and not reply:
         raise ModelUnavailable("The model answered with nothing; send the request again with the same turn_id.")

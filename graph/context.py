@@ -64,77 +64,44 @@ class Context:
     """What Studio may give a run: nothing."""
 
 
+NO_CHAT = ClientChat()
+
+
 @dataclass(frozen=True)
 class LiveContext(Context):
-    """The context that the service gives a run; `accepted` is the turn's message as it was stored.
+    """The live things of one run; `accepted` is the turn's message as it was stored before the run began.
 
     `accepted.position` is 0 where the message is stored with the answer; its `thread_id` is empty where nothing is
     stored. `regenerates`: the turn has an answer already, which this run replaces. `placed` is a chat client's part of
-    the turn, `rounds` keeps the agent's part in calls of its tools. `fence` was observed before anything was read for
-    the run.
+    the turn, `rounds` keeps the agent's part in calls of its tools. `fence`, which refuses the run's writes once its
+    user was erased, was observed before anything was read for the run. Studio's runs have the services alone.
     """
 
     services: Services
-    listener: Listener
-    accepted: Message
+    listener: Listener = field(default_factory=Silence)
+    accepted: Message | None = None
     regenerates: bool = False
     placed: Placed | None = None
     fence: Fence | None = None
     rounds: OpenRounds = field(default_factory=OpenRounds)
 
+    @property
+    def regenerated(self) -> str | None:
+        """Return the id of the turn that is regenerated, if any: its previous answer and facts are not recalled."""
+        return self.accepted.turn_id if self.accepted is not None and self.regenerates else None
 
-def fence_of(runtime: Runtime[Context]) -> Fence | None:
-    """Return the fence that refuses this run's writes once its user was erased; None without one (Studio)."""
+    @property
+    def chat(self) -> ClientChat:
+        """Return the client's chat; an empty one where no chat client asked."""
+        return self.placed.chat if self.placed is not None else NO_CHAT
+
+    @property
+    def is_stateless(self) -> bool:
+        """Tell whether the run belongs to no thread: nothing of it is stored."""
+        return self.accepted is not None and not self.accepted.thread_id
+
+
+async def live_context(runtime: Runtime[Context]) -> LiveContext:
+    """Return what the service gave the run; without a service (Studio), the shared services."""
     context = runtime.context
-    return context.fence if isinstance(context, LiveContext) else None
-
-
-async def services_of(runtime: Runtime[Context]) -> Services:
-    """Return the open services of this run: the ones that the service gave, else the shared ones."""
-    context = runtime.context
-    return context.services if isinstance(context, LiveContext) else await shared.get()
-
-
-def listener_of(runtime: Runtime[Context]) -> Listener:
-    """Return the run's listener; `Silence` where it has none."""
-    context = runtime.context
-    return context.listener if isinstance(context, LiveContext) else Silence()
-
-
-def accepted_of(runtime: Runtime[Context]) -> Message | None:
-    """Return the turn's message if the service accepted it before the run began."""
-    context = runtime.context
-    return context.accepted if isinstance(context, LiveContext) else None
-
-
-def regenerated_of(runtime: Runtime[Context]) -> str | None:
-    """Return the id of the turn that this run regenerates, if any: its previous answer and facts are not recalled."""
-    context = runtime.context
-    return context.accepted.turn_id if isinstance(context, LiveContext) and context.regenerates else None
-
-
-def placed_of(runtime: Runtime[Context]) -> Placed | None:
-    """Return the chat client's part of this run, if a chat client asked for it."""
-    context = runtime.context
-    return context.placed if isinstance(context, LiveContext) else None
-
-
-def chat_of(runtime: Runtime[Context]) -> ClientChat:
-    """Return the client's chat; an empty one where no chat client asked."""
-    placed = placed_of(runtime)
-    return placed.chat if placed is not None else NO_CHAT
-
-
-def rounds_of(runtime: Runtime[Context]) -> OpenRounds:
-    """Return the store of the agent's part in rounds of a client's tools."""
-    context = runtime.context
-    return context.rounds if isinstance(context, LiveContext) else OpenRounds()
-
-
-def is_stateless(runtime: Runtime[Context]) -> bool:
-    """Tell whether the run belongs to no thread: nothing of it is stored."""
-    context = runtime.context
-    return isinstance(context, LiveContext) and not context.accepted.thread_id
-
-
-NO_CHAT = ClientChat()
+    return context if isinstance(context, LiveContext) else LiveContext(await shared.get())

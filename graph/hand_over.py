@@ -7,7 +7,7 @@ from time import perf_counter
 
 from langgraph.runtime import Runtime
 
-from recollect.graph.context import Context, accepted_of, fence_of, is_stateless, listener_of, rounds_of, services_of
+from recollect.graph.context import Context, live_context
 from recollect.graph.state import Json, State
 from recollect.graph.turn_input import accepted_message, scope_of
 from recollect.graph.turn_result import SAID_SEPARATOR, earlier_replies, turn_result
@@ -17,24 +17,24 @@ from recollect.memory.values.update import not_owed
 
 async def hand_over(state: State, runtime: Runtime[Context]) -> Json:
     """Pass the answer to the listener; keep the agent's own tool rounds until the client sends its calls' results."""
-    services = await services_of(runtime)
-    message = accepted_of(runtime) or accepted_message(state)
+    live = await live_context(runtime)
+    message = live.accepted or accepted_message(state)
     calls = state["tool_calls"]
     if calls:
         own_rounds = state["exchange"][state["brought"] :]
         if any(item["role"] == "tool" for item in own_rounds):
             ids = frozenset(call["id"] for call in calls)
-            scope, fence = scope_of(state, stateless=is_stateless(runtime)), fence_of(runtime)
             # Rounds kept after an erasure would survive it: the erasure has dropped the user's rounds by then.
-            if fence is not None:
-                await fence.check()
-            rounds_of(runtime).keep(scope, ids, own_rounds, state["proposals"])
+            if live.fence is not None:
+                await live.fence.check()
+            scope = scope_of(state, stateless=live.is_stateless)
+            live.rounds.keep(scope, ids, own_rounds, state["proposals"])
     timings = {**state["timings_ms"], "total": round((perf_counter() - state["started"]) * 1000, 3)}
     result = turn_result(state, timings) | {"tool_calls": _for_the_client(calls)}
     text = SAID_SEPARATOR.join(earlier_replies(state)) if calls else state["reply"] or ""
-    reply = replace(message, role="assistant", content=text, created_at=services.memory.clock(), metadata={})
+    reply = replace(message, role="assistant", content=text, created_at=live.services.memory.clock(), metadata={})
     update = not_owed("not stored")
-    listener_of(runtime).answered(Turn(message, reply, result, update))
+    live.listener.answered(Turn(message, reply, result, update))
     return {"timings_ms": timings, "committed": "", "update": update.as_json()}
 
 

@@ -9,18 +9,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from recollect.graph.client_chat import ClientChat
-from recollect.graph.context import (
-    Context,
-    accepted_of,
-    chat_of,
-    fence_of,
-    is_stateless,
-    listener_of,
-    placed_of,
-    regenerated_of,
-    rounds_of,
-    services_of,
-)
+from recollect.graph.context import Context, LiveContext, live_context
 from recollect.graph.hand_over import hand_over
 from recollect.graph.history import fingerprint, merged
 from recollect.graph.resources import Services
@@ -46,10 +35,10 @@ NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 async def load_window(state: State, runtime: Runtime[Context]) -> Json:
     """Fetch the thread's last turns, and begin the turn: every key of the agent's rounds starts empty."""
     started = perf_counter()
-    services, placed = await services_of(runtime), placed_of(runtime)
-    scope, options = scope_of(state, stateless=is_stateless(runtime)), options_of(state, services.memory.config)
-    fresh = _fresh_turn(state, services, options, chat_of(runtime)) | _brought(runtime, scope)
-    accepted = accepted_of(runtime)
+    live = await live_context(runtime)
+    services, placed, accepted = live.services, live.placed, live.accepted
+    scope, options = scope_of(state, stateless=live.is_stateless), options_of(state, services.memory.config)
+    fresh = _fresh_turn(state, services, options, live.chat) | _brought(live, scope)
     if accepted is None:
         # In Studio no service has stored the message yet; it is stored before the model is called.
         accepted = await services.memory.accept(message_of(state, fresh["turn_id"], services.memory.clock()))
@@ -74,9 +63,9 @@ async def load_window(state: State, runtime: Runtime[Context]) -> Json:
 
 async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
     """Search past messages that the window does not show."""
-    services, placed = await services_of(runtime), placed_of(runtime)
-    scope, options = scope_of(state, stateless=is_stateless(runtime)), options_of(state, services.memory.config)
-    accepted = accepted_of(runtime)
+    live = await live_context(runtime)
+    services, placed, accepted = live.services, live.placed, live.accepted
+    scope, options = scope_of(state, stateless=live.is_stateless), options_of(state, services.memory.config)
 
     async def fetch() -> Json:
         if not options.enabled:
@@ -87,7 +76,7 @@ async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
             state["message"],
             options,
             before=before,
-            without=regenerated_of(runtime),
+            without=live.regenerated,
             known=placed.known.turn_ids if placed is not None else (),
         )
         hits = [hit.as_json() for hit in recalled.hits]
@@ -100,10 +89,10 @@ async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
 
 async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
     """Fetch the user's facts, and the summary of the messages that left the thread's window."""
-    services = await services_of(runtime)
-    scope, options = scope_of(state, stateless=is_stateless(runtime)), options_of(state, services.memory.config)
+    live = await live_context(runtime)
+    services, accepted, regenerated = live.services, live.accepted, live.regenerated
+    scope, options = scope_of(state, stateless=live.is_stateless), options_of(state, services.memory.config)
     empty: Json = {"facts": {}, "notes": [], "fact_ids": [], "summary": None, "thread": None}
-    accepted, regenerated = accepted_of(runtime), regenerated_of(runtime)
 
     async def fetch() -> Json:
         if not options.enabled:
@@ -136,25 +125,25 @@ async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
     """
     if state["stateless"] or state["tool_calls"]:
         return {**INPUT_USED, **await hand_over(state, runtime)}
-    services = await services_of(runtime)
-    memory, options = services.memory, options_of(state, services.memory.config)
-    message = accepted_of(runtime) or accepted_message(state)
+    live = await live_context(runtime)
+    memory, options = live.services.memory, options_of(state, live.services.memory.config)
+    message = live.accepted or accepted_message(state)
     if not message.position:
         # The message is stored only now, with its answer: a round that ends in a client's tool calls stores nothing.
-        message = await memory.accept(message, fence=fence_of(runtime))
+        message = await memory.accept(message, fence=live.fence)
     timings = {**state["timings_ms"], "total": round((perf_counter() - state["started"]) * 1000, 3)}
-    placed = placed_of(runtime)
-    result = turn_result(state, timings, history=fingerprint(placed.chat.history) if placed is not None else None)
-    commit = memory.commit_anew if regenerated_of(runtime) else memory.commit
+    history = fingerprint(live.chat.history) if live.placed is not None else None
+    result = turn_result(state, timings, history=history)
+    commit = memory.commit_anew if live.regenerates else memory.commit
     turn = await commit(
         message,
-        fence=fence_of(runtime),
+        fence=live.fence,
         reply=state["reply"] or "",
         result=result,
         update=_owed(state, memory, message) if options.enabled else not_owed("disabled"),
     )
     # The reply goes out only after the commit, so that an answered turn is never lost.
-    listener_of(runtime).saved(turn)
+    live.listener.saved(turn)
     return {**INPUT_USED, "timings_ms": timings, "committed": message.turn_id, "update": _update_json(turn)}
 
 
@@ -162,8 +151,7 @@ async def update_memory(state: State, runtime: Runtime[Context]) -> Json:
     """Learn from the turn and index it, trying each step once. The updater retries the steps that an outage stopped."""
     if not state["committed"]:
         return {"update": state["update"]}
-    services = await services_of(runtime)
-    memory = services.memory
+    memory = (await live_context(runtime)).services.memory
     update = await memory.updater.wait_tried(
         user_id=state["user_id"], turn_id=state["committed"], seconds=memory.config.memory_wait_seconds
     )
@@ -180,9 +168,9 @@ def _owed(state: State, memory: Memory, message: Message) -> Update:
     )
 
 
-def _brought(runtime: Runtime[Context], scope: Scope) -> Json:
+def _brought(live: LiveContext, scope: Scope) -> Json:
     """Return the client's tool rounds behind its message, with the agent's own part in them."""
-    rounds, proposals = rounds_of(runtime).restored(scope, chat_of(runtime).rounds)
+    rounds, proposals = live.rounds.restored(scope, live.chat.rounds)
     return {
         "exchange": rounds,
         "brought": len(rounds),

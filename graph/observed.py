@@ -5,7 +5,7 @@ from typing import Protocol
 
 from langgraph.runtime import Runtime
 
-from recollect.graph.context import Context, services_of
+from recollect.graph.context import Context, live_context
 from recollect.graph.state import Json, State
 
 
@@ -24,8 +24,8 @@ def observed(node: Node) -> Node:
     name = node.__name__
 
     async def run(state: State, runtime: Runtime[Context]) -> Json:
-        services = await services_of(runtime)
-        with services.memory.observer.stage(name):
+        live = await live_context(runtime)
+        with live.services.memory.observer.stage(name):
             return await node(state, runtime)
 
     run.__name__, run.__doc__ = name, node.__doc__

@@ -6,7 +6,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from recollect.graph.context import Context, is_stateless, regenerated_of, services_of
+from recollect.graph.context import Context, live_context
 from recollect.graph.prompts import found_by_tool
 from recollect.graph.state import Json, State
 from recollect.graph.trust import REMEMBER, SEARCH, is_beside_others, is_others, names_of
@@ -71,7 +71,8 @@ async def tools(state: State, runtime: Runtime[Context]) -> Json:
 
     After the last round that is allowed, the agent's own tools are offered no more.
     """
-    services = await services_of(runtime)
+    live = await live_context(runtime)
+    services = live.services
     asked = options_of(state, services.memory.config)
     options = RecallOptions(scope=asked.scope, timezone=asked.timezone, window=0, top_k=FOUND)
     results, proposals = list[Json](), list(state["proposals"])
@@ -82,7 +83,7 @@ async def tools(state: State, runtime: Runtime[Context]) -> Json:
         if place >= MOST_CALLS:
             content = f"Not done: at most {MOST_CALLS} calls at once."
         elif call["name"] == SEARCH:
-            scope, regenerated = scope_of(state, stateless=is_stateless(runtime)), regenerated_of(runtime)
+            scope, regenerated = scope_of(state, stateless=live.is_stateless), live.regenerated
             content, hits = await _search(services.memory.recall, scope, options, arguments, regenerated)
             found_others = found_others or any(is_others(hit, names_of(state)) for hit in hits)
         elif call["name"] == REMEMBER:

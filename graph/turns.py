@@ -125,7 +125,7 @@ class TurnRunner:
         if running.request.scope.thread_id is None:
             fence = await self._memory.fences.observe(running.request.scope)
             message = running.message(created_at=self._memory.clock())
-            return await self._begin(running, message, None, fence=fence)
+            return await self._begin(running, message, None, None, fence)
         looking = asyncio.create_task(self._finished(running), name="turn-look")
         holding = asyncio.create_task(self._hold(running, looking), name="turn-hold")
         try:
@@ -167,8 +167,8 @@ class TurnRunner:
         running: RunningTurn,
         message: Message,
         replaced: Turn | None,
-        known: KnownMessage | None = None,
-        fence: Fence | None = None,
+        known: KnownMessage | None,
+        fence: Fence,
     ) -> None:
         """Start the graph's run, and wait until it has a reply."""
         running.accepted()
@@ -207,7 +207,7 @@ class TurnRunner:
         message: Message,
         replaced: Turn | None,
         known: KnownMessage | None,
-        fence: Fence | None,
+        fence: Fence,
     ) -> None:
         """Run the graph for an accepted turn, past its reply to the end of its update."""
         options = running.request.options

@@ -79,9 +79,9 @@ class FactService:
     points: IndexOutbox
     updater: Updater
     clock: Clock
-    wait_seconds: float = 30.0
-    bounds: Keeper | None = None
-    fences: Fences | None = None
+    wait_seconds: float
+    bounds: Keeper
+    fences: Fences
 
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> FactPage:
         """Return at most `limit` facts that the filter `shown` selects, oldest first, after the one with id `after`.
@@ -238,10 +238,9 @@ class FactService:
 
     async def _settle(self, fact: Fact) -> None:
         """Enforce the limits after a write of `fact`, and synchronise the index."""
-        if self.bounds is not None:
-            self.bounds.touch(fact.user_id)
-            if fact.scope == "thread":
-                await self.bounds.trim_thread(home_scope(fact))
+        self.bounds.touch(fact.user_id)
+        if fact.scope == "thread":
+            await self.bounds.trim_thread(home_scope(fact))
         await self.points.sync_soon(fact.user_id)
 
     async def _insert(self, blank: Fact, home: Scope, start: datetime) -> Fact | None:
@@ -266,9 +265,6 @@ class FactService:
     @asynccontextmanager
     async def _writing(self, fact: Fact) -> AsyncGenerator[None]:
         """Guard the insert of a new fact: remove it again if an erasure comes in between."""
-        if self.fences is None:
-            yield
-            return
         async with self.fences.writing(fact.user_id, fact.home) as writing:
             writing.on_erased(lambda: self.store.facts.remove(user_id=fact.user_id, fact_ids=[fact.id]))
             yield

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from recollect.memory.erasure.fences import Fences
 from recollect.memory.facts.fact_service import FactService
 from recollect.memory.index.doctor import examine
 from recollect.memory.index.indexing import IndexStep
@@ -128,7 +129,7 @@ async def house(folder: Path, *, documents: Any = None, review: Review | None = 
             yield House(
                 opened,
                 updater,
-                FactService(used, opened.points, updater, clock, 5, bounds),
+                FactService(used, opened.points, updater, clock, 5, bounds, Fences(opened.store.erasures)),
                 TurnService(used, opened.points, updater, step, clock, 5, Explaining(used, 1_500)),
                 extractor,
                 clock,
