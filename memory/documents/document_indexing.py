@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 
+from recollect.memory.background.batches import batches
 from recollect.memory.background.keyed_worker import KeyedWorker
 from recollect.memory.background.sweep import Sweep
 from recollect.memory.erasure.fences import Fence, Fences
@@ -109,8 +110,7 @@ class DocumentIndexing:
         # Mark all of them first: what an outage leaves is then known to the sweep.
         waiting = self._unremoved.setdefault(user_id, set())
         waiting.update(ids)
-        for start in range(0, len(ids), _BATCH):
-            batch = ids[start : start + _BATCH]
+        for batch in batches(ids, _BATCH):
             await self._index.remove(user_id=user_id, ids=batch)
             waiting.difference_update(batch)
         if not waiting:
@@ -232,8 +232,7 @@ class DocumentIndexing:
     async def _there(self, user_id: str, ids: Sequence[str]) -> list[Passage]:
         """Return those of the passages in `ids` that the store has."""
         found = list[Passage]()
-        for start in range(0, len(ids), _BATCH):
-            batch = ids[start : start + _BATCH]
+        for batch in batches(ids, _BATCH):
             found += await self._store.documents.passages.passages(user_id=user_id, passage_ids=batch)
         return found
 

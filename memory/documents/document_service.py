@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Any, BinaryIO
 from weakref import WeakValueDictionary
 
+from recollect.memory.background.batches import batches
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.documents.document_indexing import DocumentIndexing
 from recollect.memory.documents.document_kind import HEAD_BYTES, kind_of
@@ -250,8 +251,8 @@ class DocumentService:
             return None
         self.attachments.notice()
         passages = passages_of(begun, content.pieces, version=version)
-        for start in range(0, len(passages), _BATCH):
-            if not await documents.passages.add(passages[start : start + _BATCH]):
+        for batch in batches(passages, _BATCH):
+            if not await documents.passages.add(batch):
                 return None
         # Second phase, one write: it fails where a later upload or a deletion has written the header since `begun`.
         named = begun.revised(

@@ -7,6 +7,7 @@ from datetime import datetime
 from shlex import quote
 from typing import Any
 
+from recollect.memory.background.batches import batches
 from recollect.memory.index.expected import called_for, differing, expected, orphans
 from recollect.memory.ports.embedder import Embedder
 from recollect.memory.ports.store import Store
@@ -163,8 +164,8 @@ class _Examination:
         found = [entry async for entry in orphans(self.store, self.index, ids)]
         if len(found) <= LOOKED_AT_AGAIN:
             there = set[str]()
-            for start in range(0, len(found), _BATCH):
-                there.update(await self.index.fingerprints([entry.id for entry in found[start : start + _BATCH]]))
+            for batch in batches(found, _BATCH):
+                there.update(await self.index.fingerprints([entry.id for entry in batch]))
             found = [entry for entry in found if entry.id in there]
         return [entry.user_id for entry in found]
 
@@ -182,8 +183,8 @@ class _Examination:
             if isinstance(said, Entry):
                 entries.append(said)
         missing, wrong = [], []
-        for start in range(0, len(entries), _BATCH):
-            found = await self._differing(entries[start : start + _BATCH])
+        for batch in batches(entries, _BATCH):
+            found = await self._differing(batch)
             missing += found[0]
             wrong += found[1]
         return missing, wrong

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from uuid import UUID
 
+from recollect.memory.background.batches import batches
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.background.long_texts import INLINE_CHARACTERS, off_loop
 from recollect.memory.index.bm25 import document_weights
@@ -177,8 +178,7 @@ class IndexRepair:
             await self._make_room(wrong)
             owing = [*missing, *wrong]
             done += len(entries) - len(owing)
-            for start in range(0, len(owing), EMBED_BATCH):
-                batch = owing[start : start + EMBED_BATCH]
+            for batch in batches(owing, EMBED_BATCH):
                 messages = [message_of(entry) for entry in batch if entry.kind == "episode"]
                 before = await preceding_texts(self.store.timeline, messages)
                 await self.points.upsert(await make_points(batch, self.embedder, preceding=before))

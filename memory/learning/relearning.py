@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from recollect.memory.background.batches import batches
 from recollect.memory.learning.plan import CLOCKS
 from recollect.memory.learning.reconciliation import Relearning
 from recollect.memory.ports.conversations import Conversations
@@ -63,8 +64,9 @@ async def _own(facts: Facts, message: Message, update: Update) -> list[Fact]:
     """Return the facts that the turn added, changed or confirmed, with its previous answers too."""
     earlier = update.earlier.fact_ids if update.earlier is not None else ()
     ids = sorted({*earlier, *(change.fact_id for change in update.changes)})
-    batches = [ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH)]
-    return [fact for batch in batches for fact in await facts.facts(user_id=message.user_id, fact_ids=batch)]
+    return [
+        fact for batch in batches(ids, _BATCH) for fact in await facts.facts(user_id=message.user_id, fact_ids=batch)
+    ]
 
 
 async def _of_later_turns(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from recollect.memory.background.batches import batches
 from recollect.memory.facts.fact_history import was_changed_by_person, with_version
 from recollect.memory.facts.fact_rivals import is_rival
 from recollect.memory.facts.fact_writes import revise
@@ -239,7 +240,7 @@ async def _unconfirm(facts: Facts, user_id: str, write: PlannedWrite) -> None:
 
 
 async def _by_id(facts: Facts, user_id: str, ids: Collection[str]) -> dict[str, Fact]:
-    ordered = sorted(ids)
-    batches = [ordered[start : start + _BATCH] for start in range(0, len(ordered), _BATCH)]
-    found = [fact for batch in batches for fact in await facts.facts(user_id=user_id, fact_ids=batch)]
+    found = [
+        fact for batch in batches(sorted(ids), _BATCH) for fact in await facts.facts(user_id=user_id, fact_ids=batch)
+    ]
     return {fact.id: fact for fact in found}

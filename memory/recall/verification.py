@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from recollect.memory.background.batches import batches
 from recollect.memory.index.expected import passage_entry
 from recollect.memory.ports.documents import Documents
 from recollect.memory.ports.store import Store
@@ -98,8 +99,8 @@ async def verified_passages(documents: Documents, entries: Sequence[Entry]) -> d
     found: dict[str, Entry] = {}
     for owner in dict.fromkeys(entry.user_id for entry in entries):
         ids = [entry.id for entry in entries if entry.user_id == owner]
-        for start in range(0, len(ids), _MOST_AT_ONCE):
-            passages = await documents.passages.passages(user_id=owner, passage_ids=ids[start : start + _MOST_AT_ONCE])
+        for batch in batches(ids, _MOST_AT_ONCE):
+            passages = await documents.passages.passages(user_id=owner, passage_ids=batch)
             named = list({passage.document_id for passage in passages})
             owners_documents = {each.id: each for each in await documents.by_ids(user_id=owner, document_ids=named)}
             for passage in passages:

@@ -2,8 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 from zlib import crc32
 
 from recollect.memory.ports.vector_index import Entry, Origin, Point, Query, SparseVector, Vector
@@ -16,8 +16,6 @@ FINGERPRINT, CREATED = "metadata.fingerprint", "metadata.created_at"
 DOCUMENT = "metadata.document_id"
 
 _WORD_IDS = 2**32
-
-Item = TypeVar("Item")
 
 
 def read_entry(point_id: str, payload: Mapping[str, Any]) -> Entry:
@@ -119,12 +117,6 @@ def cosine_of_score(score: float) -> float:
 def raw_score(query: Query, score: float) -> float:
     """Return the engine's `score` in the form in which `rank` gives it."""
     return score if query.channel == BM25 else cosine_of_score(score)
-
-
-def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    """Yield the items in runs of at most `size`."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
 
 
 def check_owners(points: Sequence[Point], owners: Mapping[str, str]) -> None:

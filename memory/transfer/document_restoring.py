@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from recollect.memory.background.batches import batches
 from recollect.memory.documents.passages import Piece, passages_of
 from recollect.memory.erasure.fences import Writing
 from recollect.memory.memory import Memory
@@ -89,8 +90,8 @@ async def _put(memory: Memory, header: ExportedDocument, pieces: Sequence[Piece]
     if not pieces:
         return begun
     passages = passages_of(begun, pieces, version=version)
-    for start in range(0, len(passages), _BATCH):
-        if not await documents.passages.add(passages[start : start + _BATCH]):
+    for batch in batches(passages, _BATCH):
+        if not await documents.passages.add(batch):
             return None
     named = begun.revised(
         characters=header.characters, pages=header.pages, passages=len(passages), version=version, incoming=0

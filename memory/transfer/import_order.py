@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import IO
 
+from recollect.memory.background.batches import batches
 from recollect.memory.transfer.import_line import Place
 from recollect.memory.values.times import to_ms
 
@@ -92,8 +93,8 @@ class ImportOrder:
         for first, second in zip(firsts, seconds, strict=True):
             both = (self._read(self._line[one], self._place[one]) for one in (first, second) if one != _NONE)
             yield tuple(both)
-        for at in range(0, len(self._later), 2):
-            yield (self._read(self._later[at], self._later[at + 1]),)
+        for line, place in batches(self._later, 2):
+            yield (self._read(line, place),)
         self.close()
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from recollect.memory.background.batches import batches
 from recollect.memory.erasure.fences import Writing
 from recollect.memory.memory import Memory
 from recollect.memory.transfer.import_batch import MOST_TURNS, FailedLine, Stored, TurnImport
@@ -239,8 +240,8 @@ class _Import:
         for pair in ready:
             by_user[pair.lines[0].message.user_id].append(pair)
         for user_id, pairs in by_user.items():
-            for start in range(0, len(pairs), MOST_TURNS):
-                await self._store_turns(user_id, pairs[start : start + MOST_TURNS])
+            for batch in batches(pairs, MOST_TURNS):
+                await self._store_turns(user_id, batch)
             self.memory.bounds.touch(user_id)
         self._add(await self.restoring.store())
         await self._store_facts()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from recollect.memory.background.batches import batches
 from recollect.memory.erasure.fences import Writing
 from recollect.memory.facts.fact_rivals import home_scope, is_rival
 from recollect.memory.memory import Memory
@@ -109,8 +110,7 @@ class Restoring:
         for turn in turns:
             by_user[turn.turn.message.user_id].append(turn)
         for user_id, of_user in by_user.items():
-            for start in range(0, len(of_user), MOST_TURNS):
-                some = of_user[start : start + MOST_TURNS]
+            for some in batches(of_user, MOST_TURNS):
                 numbers = [number for turn in some for number in turn.numbers]
                 _add(outcome, await self.fences.store(user_id, numbers, partial(restored.write, user_id, some)))
             self.memory.bounds.touch(user_id)
@@ -172,8 +172,7 @@ class Restoring:
         for number, fact in facts:
             by_user[fact.user_id].append((number, fact))
         for user_id, of_user in by_user.items():
-            for start in range(0, len(of_user), MOST_KNOWN_FACTS):
-                some = of_user[start : start + MOST_KNOWN_FACTS]
+            for some in batches(of_user, MOST_KNOWN_FACTS):
                 store = partial(self._store_some, user_id, some)
                 _add(outcome, await self.fences.store(user_id, [number for number, _ in some], store))
             self.memory.bounds.touch(user_id)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+from recollect.memory.background.batches import batches
 from recollect.memory.ports.passages import Passage
 from recollect.memory.ports.store import Store
 from recollect.memory.values.fact import Fact
@@ -58,7 +59,11 @@ class StoredTexts:
                 ids.passages,
                 lambda some, owner=owner: store.documents.passages.passages(user_id=owner, passage_ids=some),
             )
-        turns = [turn for some in _batches(ids.turns) for turn in (await store.imports.stored(user_id, some)).values()]
+        turns = [
+            turn
+            for some in batches(sorted(ids.turns), _BATCH)
+            for turn in (await store.imports.stored(user_id, some)).values()
+        ]
         records = await _batched(ids.threads, lambda some: store.threads.records(user_id=user_id, thread_ids=some))
         return cls(
             facts={fact.id: fact for fact in facts},
@@ -85,12 +90,7 @@ class StoredTexts:
         return StoredText(None, "forgotten") if fact.status == "forgotten" else StoredText(fact.statement, "shown")
 
 
-def _batches(ids: Collection[str]) -> list[list[str]]:
-    ordered = sorted(ids)
-    return [ordered[start : start + _BATCH] for start in range(0, len(ordered), _BATCH)]
-
-
 async def _batched(
     ids: Collection[str], read: Callable[[Sequence[str]], Coroutine[Any, Any, list[_One]]]
 ) -> list[_One]:
-    return [one for some in _batches(ids) for one in await read(some)]
+    return [one for some in batches(sorted(ids), _BATCH) for one in await read(some)]

@@ -9,6 +9,7 @@ from typing import TypeVar, cast
 
 import qdrant_edge as edge
 
+from recollect.memory.background.batches import batches
 from recollect.memory.ports.vector_index import Entry, Kind, Match, Point, Query, SparseVector, Vector
 from recollect.memory.stores.edge.place import mark_deleted
 from recollect.memory.stores.edge.shard import OWNER, close_shard, engine_errors, open_shard
@@ -21,7 +22,6 @@ from recollect.memory.stores.points import (
     THREAD,
     TURN,
     USER,
-    batches,
     check_owners,
     checked_query,
     checked_search,

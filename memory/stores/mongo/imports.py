@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pymongo import UpdateMany
 from pymongo.errors import BulkWriteError
 
+from recollect.memory.background.batches import batches
 from recollect.memory.stores.finished_turns import FinishedTurn, finished
 from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, MongoDatabase, Record
 from recollect.memory.stores.mongo.message_document import (
@@ -98,8 +99,8 @@ class MongoImports:
         stored, new = update_to_json(owed), {"$set": from_update(done)}
         settled = 0
         async with self._connection.use() as database:
-            for start in range(0, len(replies), _PORTION):
-                query = {"_id": {"$in": replies[start : start + _PORTION]}, "update": stored}
+            for batch in batches(replies, _PORTION):
+                query = {"_id": {"$in": batch}, "update": stored}
                 settled += (await database[CONVERSATIONS].update_many(query, new)).matched_count
         return settled
 
@@ -116,8 +117,8 @@ class MongoImports:
         ]
         settled = 0
         async with self._connection.use() as database:
-            for start in range(0, len(changes), _CHANGES):
-                written = await database[CONVERSATIONS].bulk_write(changes[start : start + _CHANGES], ordered=False)
+            for batch in batches(changes, _CHANGES):
+                written = await database[CONVERSATIONS].bulk_write(batch, ordered=False)
                 settled += written.matched_count
         return settled
 
@@ -197,8 +198,7 @@ async def _commit(database: MongoDatabase, turns: Sequence[FinishedTurn], begun:
 async def _insert(database: MongoDatabase, documents: Sequence[Record], *, ordered: bool) -> list[Record]:
     """Insert the documents whose id and position are free; return the others. With `ordered`, stop at the first."""
     refused: list[Record] = []
-    for start in range(0, len(documents), _PORTION):
-        portion = documents[start : start + _PORTION]
+    for portion in batches(documents, _PORTION):
         try:
             await database[CONVERSATIONS].insert_many(portion, ordered=ordered)
         except BulkWriteError as error:

@@ -10,6 +10,7 @@ from dataclasses import fields
 from pymongo import ASCENDING
 from pymongo.errors import BulkWriteError
 
+from recollect.memory.background.batches import batches
 from recollect.memory.stores.mongo.connection import DOCUMENTS, MARK, PASSAGES, MongoConnection, Record
 from recollect.memory.values.document import Passage
 
@@ -83,8 +84,8 @@ class MongoPassages:
     async def mark_indexed(self, passages: Sequence[Passage]) -> int:
         """See the port."""
         marked = 0
-        for start in range(0, len(passages), _PORTION):
-            these = _these(passages[start : start + _PORTION])
+        for batch in batches(passages, _PORTION):
+            these = _these(batch)
             async with self._connection.use() as database:
                 marked += (await database[PASSAGES].update_many(these, {"$set": {"indexed": True}})).matched_count
         return marked
@@ -101,8 +102,8 @@ class MongoPassages:
     async def remove(self, passages: Sequence[Passage]) -> int:
         """See the port."""
         removed = 0
-        for start in range(0, len(passages), _PORTION):
-            these = _these(passages[start : start + _PORTION])
+        for batch in batches(passages, _PORTION):
+            these = _these(batch)
             async with self._connection.use() as database:
                 removed += (await database[PASSAGES].delete_many(these)).deleted_count
         return removed

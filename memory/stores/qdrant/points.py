@@ -6,6 +6,7 @@ from typing import cast
 
 from qdrant_client import models
 
+from recollect.memory.background.batches import batches
 from recollect.memory.ports.vector_index import Entry, Match, Point, Query, SparseVector, Vector
 from recollect.memory.stores.points import (
     BM25,
@@ -17,7 +18,6 @@ from recollect.memory.stores.points import (
     THREAD,
     TURN,
     USER,
-    batches,
     check_owners,
     checked_query,
     checked_search,

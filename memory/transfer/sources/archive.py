@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
+from recollect.memory.background.batches import batches
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.transfer.front_matter import NoFrontMatter
 from recollect.memory.transfer.line_source import SourceLine, Unreadable
@@ -58,8 +59,8 @@ async def archive_lines(
         placed = await bulk.each(partial(_placed, opened), _meant(opened))
         ordered = [info for _, info in sorted(placed, key=lambda pair: pair[0])]
         number = 0
-        for start in range(0, len(ordered), _AT_ONCE):
-            for said in chain.from_iterable(await bulk.each(partial(_read, opened), ordered[start : start + _AT_ONCE])):
+        for batch in batches(ordered, _AT_ONCE):
+            for said in chain.from_iterable(await bulk.each(partial(_read, opened), batch)):
                 number += 1
                 yield SourceLine(number, said)
 
