@@ -35,6 +35,7 @@ from recollect.memory.values.errors import (
     Unauthorized,
     UnreadableAnswer,
     UnsupportedMedia,
+    VersionChanged,
 )
 from recollect.memory.values.scope import ID_RULE
 
@@ -48,6 +49,7 @@ STATUSES: Mapping[type[RecollectError], int] = {
     Forbidden: 403,
     NotFound: 404,
     Conflict: 409,
+    VersionChanged: 412,
     RateLimited: 429,
     Busy: 503,
     IssuerUnavailable: 503,

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from recollect.memory.values.errors import ConfigurationError
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-READABLE = ("Retry-After", "X-Next-Cursor", "Mcp-Session-Id", "X-Memory-Stored")
+READABLE = ("Retry-After", "X-Next-Cursor", "Mcp-Session-Id", "X-Memory-Stored", "ETag")
 """Headers of answers that a page may read, beside the ones that every page may."""
 
 

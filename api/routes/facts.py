@@ -8,6 +8,7 @@ from fastapi.responses import JSONResponse
 
 from recollect.api.auth.caller import ADMIN_WRITES, user_in_path
 from recollect.api.routes.pages import Cursor, Limit, bad_cursor, from_cursor, is_uuid, to_cursor
+from recollect.api.routes.versions import ExpectedVersion, versioned_fact
 from recollect.api.schemas.answers import FactAnswer, FactsAnswer, HistoryAnswer
 from recollect.api.schemas.requests import FactRequest, Id, Time
 from recollect.api.state import OpenMemory
@@ -31,8 +32,10 @@ Owner = Annotated[str, Depends(_owner)]
 Key = Annotated[str, Path(description=f"The fact's key: {KEY_PATTERN}")]
 Status = Literal["active", "proposed", "rejected", "undone", "forgotten"]
 
+Source = Literal["turn", "manual", "tool", "import", "text"]
 
-async def _shown(
+
+async def _places(
     memory: OpenMemory,
     tag: Annotated[str | None, Query(description="Those with this tag.", max_length=64)] = None,
     scope: Annotated[
@@ -41,8 +44,20 @@ async def _shown(
     as_of: Annotated[Time | None, Query(description="Those that held at this time (ISO 8601).")] = None,
     status: Annotated[Status | None, Query(description="`proposed`: those that wait for approval.")] = None,
 ) -> FactFilter:
-    """Return which facts a list shows."""
+    """Return of which places, times and states a list shows facts."""
     return FactFilter(memory.clock(), scope=scope, tag=tag, as_of=as_of, status=status)
+
+
+async def _shown(
+    places: Annotated[FactFilter, Depends(_places)],
+    text: Annotated[
+        str | None, Query(description="Those with this text in key, value or statement, in any case.", max_length=200)
+    ] = None,
+    source: Annotated[Source | None, Query(description="Those of this source.")] = None,
+    keyed: Annotated[bool | None, Query(description="True: those with a key; false: notes alone.")] = None,
+) -> FactFilter:
+    """Return which facts a list shows."""
+    return replace(places, text=text or None, source=source, keyed=keyed)
 
 
 Shown = Annotated[FactFilter, Depends(_shown)]
@@ -94,9 +109,11 @@ async def _page(memory: Memory, owner: str, shown: FactFilter, *, limit: int, cu
     description="Changes the fact that holds under the key, or makes one. No model changes what a person wrote.",
     responses={200: {"model": FactAnswer}},
 )
-async def put_fact(owner: Owner, key: Key, body: FactRequest, memory: OpenMemory) -> JSONResponse:
+async def put_fact(
+    owner: Owner, key: Key, body: FactRequest, memory: OpenMemory, version: ExpectedVersion
+) -> JSONResponse:
     """Return the fact as it is now."""
-    return JSONResponse((await memory.facts.put(owner, key, body.edit())).as_json())
+    return versioned_fact(await memory.facts.put(owner, key, body.edit(), version=version))
 
 
 @verbs.get(
@@ -108,7 +125,7 @@ async def put_fact(owner: Owner, key: Key, body: FactRequest, memory: OpenMemory
 )
 async def get_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONResponse:
     """Return the fact."""
-    return JSONResponse((await memory.facts.fact(owner, fact_id)).as_json())
+    return versioned_fact(await memory.facts.fact(owner, fact_id))
 
 
 @verbs.patch(
@@ -118,9 +135,11 @@ async def get_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONRespons
     description="Changes the given fields and keeps the rest, and the earlier version in the history. Its key stays.",
     responses={200: {"model": FactAnswer}},
 )
-async def patch_fact(owner: Owner, fact_id: Id, body: FactRequest, memory: OpenMemory) -> JSONResponse:
+async def patch_fact(
+    owner: Owner, fact_id: Id, body: FactRequest, memory: OpenMemory, version: ExpectedVersion
+) -> JSONResponse:
     """Return the fact as it is now."""
-    return JSONResponse((await memory.facts.patch(owner, fact_id, body.edit())).as_json())
+    return versioned_fact(await memory.facts.patch(owner, fact_id, body.edit(), version=version))
 
 
 @verbs.delete(

@@ -1,13 +1,14 @@
 """`/api/threads`, and `/memory/clear/{session_id}`, which other memory clients call."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from recollect.api.auth.caller import UserId, WhoCalls
 from recollect.api.routes.pages import Cursor, Limit, bad_cursor, from_cursor, to_cursor
+from recollect.api.routes.versions import ExpectedVersion, versioned
 from recollect.api.schemas.answers import MessagesAnswer, SummaryAnswer, ThreadsAnswer, WholeThreadAnswer
 from recollect.api.schemas.requests import WHOSE, Id, SummaryRequest
 from recollect.api.schemas.thread_requests import ClearRequest, TitleRequest
@@ -27,9 +28,18 @@ router = APIRouter(tags=["threads"])
     summary="A user's threads, those last written to first",
     responses={200: {"model": ThreadsAnswer}},
 )
-async def get_threads(user_id: UserId, memory: OpenMemory, limit: Limit = 50, cursor: Cursor = None) -> JSONResponse:
+async def get_threads(
+    user_id: UserId,
+    memory: OpenMemory,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    text: Annotated[
+        str | None,
+        Query(description="Those with this text in id, title or first message.", max_length=200),
+    ] = None,
+) -> JSONResponse:
     """One page."""
-    found = await memory.threads.page(user_id, limit=limit + 1, before=_place(cursor))
+    found = await memory.threads.page(user_id, limit=limit + 1, before=_place(cursor), text=text or None)
     page = found[:limit]
     following = _cursor(page[-1]) if len(found) > limit else None
     return JSONResponse({"items": [thread.as_json() for thread in page], "next_cursor": following})
@@ -113,7 +123,7 @@ async def archive_thread(thread_id: Id, user_id: UserId, memory: OpenMemory) -> 
 )
 async def get_summary(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
     """Null while nothing has left the window."""
-    return JSONResponse(_summary(await memory.threads.summary(Scope(user_id, thread_id))))
+    return _summary(await memory.threads.summary(Scope(user_id, thread_id)))
 
 
 @router.put(
@@ -123,9 +133,11 @@ async def get_summary(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSO
     description="The next summary starts from yours. Null or an empty text removes it.",
     responses={200: {"model": SummaryAnswer}},
 )
-async def put_summary(thread_id: Id, user_id: UserId, body: SummaryRequest, memory: OpenMemory) -> JSONResponse:
+async def put_summary(
+    thread_id: Id, user_id: UserId, body: SummaryRequest, memory: OpenMemory, version: ExpectedVersion
+) -> JSONResponse:
     """Return the summary as it is stored."""
-    return JSONResponse(_summary(await memory.threads.set_summary(Scope(user_id, thread_id), body.summary)))
+    return _summary(await memory.threads.set_summary(Scope(user_id, thread_id), body.summary, version=version))
 
 
 @router.get(
@@ -155,8 +167,8 @@ async def get_messages(
     return JSONResponse({"items": [message.as_json() for message in page], "next_cursor": following})
 
 
-def _summary(record: ThreadRecord) -> dict[str, Any]:
-    return {"summary": record.summary, "summary_by": record.summary_by}
+def _summary(record: ThreadRecord) -> JSONResponse:
+    return versioned({"summary": record.summary, "summary_by": record.summary_by}, record.summary_version)
 
 
 def _cursor(thread: ThreadOverview) -> str:

@@ -16,7 +16,7 @@ from recollect.memory.facts.fact_edit import FactEdit, check_key, edited, home_o
 from recollect.memory.facts.fact_history import in_force_at, tombstone, versions
 from recollect.memory.facts.fact_rivals import home_scope, living_under, rivals_of, superseded
 from recollect.memory.facts.fact_writes import revise
-from recollect.memory.facts.forgetting import Forgetting, family_of
+from recollect.memory.facts.forgetting import Forgetting, ForgettingPreview, family_of
 from recollect.memory.facts.known_statement import confirm, known_statement
 from recollect.memory.facts.reviewing import approve, reject
 from recollect.memory.index.index_outbox import IndexOutbox
@@ -29,6 +29,7 @@ from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import Clock
 from recollect.memory.values.turn import derived_id
+from recollect.memory.values.version import check_version
 
 _TRIES = 20
 """A write that lost a race is tried at most this often."""
@@ -89,14 +90,21 @@ class FactService:
         The dict on every page has all facts that hold for the user (and the filter's thread) now, or at its `as_of`.
         """
         facts = self.store.facts
-        found = await facts.page(user_id, shown, limit=limit + 1, after=after)
+        items, has_more = await self.listed(user_id, shown, limit=limit, after=after)
         holding = FactFilter(now=shown.now, thread_id=shown.thread_id, as_of=shown.as_of)
         known = await facts.page(user_id, holding, limit=MOST_FACTS)
         return FactPage(
-            items=_as_of(found[:limit], shown.as_of),
+            items=items,
             facts=fact_dict(_as_of(known, shown.as_of)),
-            has_more=len(found) > limit,
+            has_more=has_more,
         )
+
+    async def listed(
+        self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None
+    ) -> tuple[list[Fact], bool]:
+        """Return the facts of a page alone, and whether more follow: the dict of 5,000 facts takes its time."""
+        found = await self.store.facts.page(user_id, shown, limit=limit + 1, after=after)
+        return _as_of(found[:limit], shown.as_of), len(found) > limit
 
     async def fact(self, user_id: str, fact_id: str) -> Fact:
         """Return one fact in any state; a forgotten one as its tombstone."""
@@ -112,8 +120,10 @@ class FactService:
         family.sort(key=lambda fact: (fact.created_at, fact.id))
         return [version for fact in family for version in versions(_without_text(fact))]
 
-    async def put(self, user_id: str, key: str, edit: FactEdit) -> Fact:
+    async def put(self, user_id: str, key: str, edit: FactEdit, *, version: str | None = None) -> Fact:
         """Write the fact under a key, in the user's own scope or a thread's.
+
+        With `version`, only if the fact that holds there has it.
 
         Change the fact that holds there and keep its id. If none does, or the new value holds later only, make a new
         one; two calls at the same time make one fact. End the other facts under the key that it contradicts.
@@ -125,6 +135,7 @@ class FactService:
             scope, home = home_of(user_id, edit)
             here = await living_under(self.store.facts, key, scope, home, at=now)
             known = preferred(fact for fact in here if _is_meant(fact, start, now))
+            check_version(version, known.version if known is not None else "")
             if known is None:
                 fact = await self._insert(written(user_id, key, edit, now=now), home, start)
             else:
@@ -192,10 +203,13 @@ class FactService:
         confirmed = await confirm(self.store.facts, known, clock=self.clock)
         return await self.patch(known.user_id, known.id, cast("FactEdit", others)) if others else confirmed
 
-    async def patch(self, user_id: str, fact_id: str, edit: FactEdit) -> Fact:
+    async def patch(self, user_id: str, fact_id: str, edit: FactEdit, *, version: str | None = None) -> Fact:
         """Change the fields that the edit gives. New texts make it a fact that a person wrote; pinning alone does not.
 
+        `version` is the one that the editor was shown (`Fact.version`); None: any.
+
         Raises:
+            VersionChanged: the fact has another version by now; nothing is stored.
             FactConflict: also if the fact has ended, or another fact lives under its key at its new place.
         """
         for _ in range(_TRIES):
@@ -203,6 +217,7 @@ class FactService:
             fact = await self.store.facts.fact(user_id=user_id, fact_id=fact_id)
             if fact is None:
                 raise NotFound("There is no such fact of this user.")
+            check_version(version, fact.version)
             if not fact.is_open:
                 raise FactConflict(f"The fact is {fact.shown_status}; only what is known can be changed.")
             changed = edited(fact, edit, now=now)
@@ -223,8 +238,14 @@ class FactService:
         Raises:
             UpdatePending: the fact is forgotten, but a turn that is still being learned from holds some of its text.
         """
-        forgetting = Forgetting(self.store, self.points, self.updater, self.clock, self.wait_seconds)
-        await forgetting.forget(user_id, fact_id)
+        await self._forgetting().forget(user_id, fact_id)
+
+    async def forgetting_preview(self, user_id: str, fact_id: str) -> ForgettingPreview:
+        """Return every version that `forget` would remove, and in how many turns' records it has traces."""
+        return await self._forgetting().preview(user_id, fact_id)
+
+    def _forgetting(self) -> Forgetting:
+        return Forgetting(self.store, self.points, self.updater, self.clock, self.wait_seconds)
 
     async def approve(self, user_id: str, fact_id: str) -> Fact:
         """Let a proposed fact hold; end what it replaces, and what lives under its key by now."""

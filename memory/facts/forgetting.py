@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from recollect.memory.facts.fact_history import tombstone
+from recollect.memory.facts.fact_history import tombstone, versions
 from recollect.memory.facts.fact_writes import revise
 from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.ports.facts import Facts
@@ -28,6 +28,8 @@ from recollect.memory.values.update import Update
 logger = logging.getLogger(__name__)
 
 FORGOTTEN = "forgotten"
+MOST_EXAMINED = 1_000
+"""How many turns a preview looks through, so that it answers at once."""
 _TRIES = 5
 _PENDING = 1_000
 
@@ -132,6 +134,22 @@ def _blank_write(write: PlannedWrite) -> PlannedWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgettingPreview:
+    """Holds what forgetting a fact removes: all its versions, oldest first, and traces in the records of `turns` turns.
+
+    `is_all` is false where the user has more than `MOST_EXAMINED` turns: then there are so many, or more.
+    """
+
+    versions: tuple[Mapping[str, Any], ...]
+    turns: int
+    is_all: bool = True
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {"versions": [dict(version) for version in self.versions], "turns": self.turns, "is_all": self.is_all}
+
+
+@dataclass(frozen=True, slots=True)
 class Forgetting:
     """Forgets facts in the store and the index."""
 
@@ -140,6 +158,17 @@ class Forgetting:
     updater: Updater
     clock: Clock
     wait_seconds: float
+
+    async def preview(self, user_id: str, fact_id: str) -> ForgettingPreview:
+        """Return what forgetting the fact would remove now; it writes nothing and waits for nobody."""
+        if await self.store.facts.fact(user_id=user_id, fact_id=fact_id) is None:
+            raise NotFound("There is no such fact of this user.")
+        family = await family_of(self.store.facts, user_id, fact_id)
+        family.sort(key=lambda fact: (fact.created_at, fact.id))
+        traces = ForgottenTraces.of(family)
+        found, is_all = await self._count(user_id, traces)
+        told = [version for fact in family if fact.status != FORGOTTEN for version in versions(fact)]
+        return ForgettingPreview(tuple(told), found, is_all)
 
     async def forget(self, user_id: str, fact_id: str) -> None:
         """Forget the fact; see `FactService.forget`."""
@@ -164,6 +193,17 @@ class Forgetting:
                 "The fact is forgotten, but a turn that is still being learned from holds some of its text; "
                 "forget it again when that has ended."
             )
+
+    async def _count(self, user_id: str, traces: ForgottenTraces) -> tuple[int, bool]:
+        """Return how many turns hold traces, and whether all turns were examined: reading them takes its time."""
+        found = examined = 0
+        async for holder in self._holders(user_id):
+            async for turns in self.store.conversations.turns(holder):
+                found += sum(traces.without(turn) != turn for turn in turns)
+                examined += len(turns)
+                if examined >= MOST_EXAMINED:
+                    return found, False
+        return found, True
 
     def _marked(self, fact: Fact) -> Fact | None:
         if fact.status == FORGOTTEN:

@@ -65,11 +65,12 @@ class Conversations(Protocol):
         ...
 
     async def overviews(
-        self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None
+        self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None, text: str | None = None
     ) -> list[ThreadOverview]:
         """Return the user's threads without their records, latest activity first (ties: by thread id, descending).
 
         `before` is the (last activity, thread id) of the previous page's last thread, which is not returned again.
+        `text`: only threads that have it, in whatever case, in their id, their title or their first message.
         """
         ...
 

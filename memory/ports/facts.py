@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from recollect.memory.values.decision import FactScope
-from recollect.memory.values.fact import Fact, FactStatus
+from recollect.memory.values.fact import Fact, FactSource, FactStatus
 from recollect.memory.values.scope import Scope
 
 
@@ -16,7 +16,8 @@ class FactFilter:
 
     Without `as_of` or `status`: facts that hold at `now`. `as_of`: facts that held then. `status` "proposed" or
     "rejected": facts of that status, whatever their validity. `scope` None: the user's own facts, and with `thread_id`
-    that thread's too; "thread": facts of `thread_id`, or of all threads.
+    that thread's too; "thread": facts of `thread_id`, or of all threads. `text`: facts that hold it in key, value or
+    statement, in whatever case. `keyed`: facts with a key, or without one.
     """
 
     now: datetime
@@ -25,6 +26,9 @@ class FactFilter:
     tag: str | None = None
     as_of: datetime | None = None
     status: FactStatus | None = None
+    text: str | None = None
+    source: FactSource | None = None
+    keyed: bool | None = None
 
 
 class Facts(Protocol):

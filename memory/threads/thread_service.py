@@ -1,6 +1,7 @@
 """A person's verbs on threads: list, read, archive, rename, edit the summary, delete."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -22,10 +23,11 @@ from recollect.memory.values.errors import (
 )
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
-from recollect.memory.values.text import check_text
+from recollect.memory.values.text import check_text, cut
 from recollect.memory.values.thread_record import ThreadOverview, ThreadRecord
 from recollect.memory.values.times import Clock
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN, estimate_tokens
+from recollect.memory.values.version import check_version
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +35,7 @@ CLOSING_BATCH = 100
 CLOSING_AT_ONCE = 4
 """Most archives whose summaries are made at the same time, apart from those that somebody waits for."""
 MOST_TITLE_CHARACTERS = 200
+DERIVED_TITLE_CHARACTERS = 80
 OTHERS_SECONDS = 15.0
 """A sweep leaves an archive that is younger than this, in seconds, to the process that began it."""
 
@@ -105,16 +108,32 @@ class ThreadService:
         await self._finishing.close()
 
     async def page(
-        self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None
+        self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None, text: str | None = None
     ) -> list[ThreadOverview]:
         """Return a page of the user's threads, those last written to first.
 
+        With `text`, only threads that have it in their id, their title or their first message, in whatever case.
+
         `before` is the place of the last thread on the page before: the time of its last message (UTC) and its id.
         """
-        threads = await self.store.conversations.overviews(user_id, limit=limit, before=before)
+        threads = await self.store.conversations.overviews(user_id, limit=limit, before=before, text=text)
         records = await self.store.threads.records(user_id=user_id, thread_ids=[thread.thread_id for thread in threads])
         known = {record.thread_id: record for record in records}
         return [replace(thread, record=known.get(thread.thread_id)) for thread in threads]
+
+    async def titles(self, user_id: str, threads: Sequence[ThreadOverview]) -> dict[str, str]:
+        """Return a title for each of `threads`: the one that a person gave, else the beginning of its first message."""
+        titles: dict[str, str] = {}
+        for thread in threads:
+            given = thread.record.title if thread.record is not None else None
+            titles[thread.thread_id] = given or await self._beginning(Scope(user_id, thread.thread_id))
+        return titles
+
+    async def _beginning(self, scope: Scope) -> str:
+        """Return the first words of the thread's first message; the thread's id where it has none."""
+        first = await self.store.conversations.messages(scope, limit=1)
+        words = " ".join(first[0].content[: 4 * DERIVED_TITLE_CHARACTERS].split()) if first else ""
+        return cut(words, DERIVED_TITLE_CHARACTERS) or scope.thread
 
     async def overview(self, scope: Scope) -> ThreadOverview:
         """Return the overview of one thread.
@@ -158,12 +177,14 @@ class ThreadService:
             if not self._finishing.is_busy(record.scope) and (at_start or not is_young):
                 self._finishing.wake(record.scope)
 
-    async def set_summary(self, scope: Scope, text: str | None) -> ThreadRecord:
+    async def set_summary(self, scope: Scope, text: str | None, *, version: str | None = None) -> ThreadRecord:
         """Replace the thread's summary by a person's text; None or a blank one removes it.
 
-        The text covers the same turns as the summary before, and the next summary starts from it.
+        The text covers the same turns as the summary before, and the next summary starts from it. `version` is that of
+        the summary that the editor was shown (`ThreadRecord.summary_version`); None: any.
 
         Raises:
+            VersionChanged: the summary has another version by now; nothing is stored.
             NotFound: nobody has written to the thread.
             InvalidRequest: it is longer than a summary may be, or no store can hold it.
         """
@@ -174,6 +195,7 @@ class ThreadService:
             problem = Problem("summary", f"must have at most {most:,} characters (SUMMARY_TOKENS)")
             raise InvalidRequest("The summary is too long.", problems=[problem])
         while (record := await begin_record(self.store, scope, self.clock)) is not None:
+            check_version(version, record.summary_version)
             written = record.revised(
                 summary=given or None, summary_by="person" if given else None, summarised_at=self.clock()
             )

@@ -178,6 +178,12 @@ class FactConflict(Conflict):
     code = "fact_conflict"
 
 
+class VersionChanged(RecollectError):
+    """It has changed since the version that the request names; read it again, and decide anew."""
+
+    code = "version_changed"
+
+
 class Rebuilding(Conflict):
     """The index is being rebuilt already; wait until that has ended."""
 

@@ -11,6 +11,7 @@ from recollect.memory.language.folding import folded
 from recollect.memory.values.decision import Decision, FactScope
 from recollect.memory.values.scope import GLOBAL_USER
 from recollect.memory.values.times import iso
+from recollect.memory.values.version import version_of
 
 FactSource = Literal["turn", "manual", "tool", "import", "text"]
 FactStatus = Literal["active", "proposed", "rejected", "undone", "forgotten"]
@@ -142,6 +143,12 @@ class Fact:
         if not is_other or until is None or until > last["ended"]["at"]:
             return None
         return max(until, iso(self.valid_from))
+
+    @property
+    def version(self) -> str:
+        """The version of what a person sees and edits; a confirmation alone does not change it."""
+        told = (self.key, self.value, self.statement, self.scope, self.thread_id, self.tags, self.importance)
+        return version_of(*told, self.pinned, self.valid_from, self.valid_to, self.shown_status)
 
     def as_version(self) -> dict[str, Any]:
         """Return the fact as one version of a history: its shown fields, and what ended it."""

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import iso
 from recollect.memory.values.turn import derived_id
+from recollect.memory.values.version import version_of
 
 SummaryBy = Literal["model", "extract", "person"]
 
@@ -53,6 +54,11 @@ class ThreadRecord:
         if self.closing:
             return "pending"
         return "done" if self.summary is not None or self.archived_to else None
+
+    @property
+    def summary_version(self) -> str:
+        """The version of the summary that an edit is made from."""
+        return version_of(self.summary, self.summary_by)
 
     @property
     def has_point(self) -> bool:

@@ -166,11 +166,11 @@ class MongoConversations:
         return found[: max(limit, 0)]
 
     async def overviews(
-        self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None
+        self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None, text: str | None = None
     ) -> list[ThreadOverview]:
         """See the port."""
         async with self._connection.use() as database:
-            return await overviews(database, user_id, limit=limit, before=before)
+            return await overviews(database, user_id, limit=limit, before=before, text=text)
 
     async def overview(self, scope: Scope) -> ThreadOverview | None:
         """See the port."""

@@ -1,6 +1,7 @@
 """Keeps facts in MongoDB, in the documents of `fact_document.py`."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
@@ -193,6 +194,13 @@ def _shown(shown: FactFilter) -> Record:
         query["scope"] = shown.scope
     if shown.tag is not None:
         query["tags"] = shown.tag
+    if shown.text is not None:
+        says = {"$regex": re.escape(shown.text), "$options": "i"}
+        query["$and"] = [{"$or": [{"key": says}, {"value": says}, {"statement": says}]}]
+    if shown.source is not None:
+        query["source"] = shown.source
+    if shown.keyed is not None:
+        query["key"] = {"$ne": None} if shown.keyed else None
     if shown.scope == "thread":
         query["home"] = {"$gt": ""} if shown.thread_id is None else shown.thread_id
     else:

@@ -5,11 +5,13 @@ thread is found by reading the messages newest first and excluding the threads t
 """
 
 import asyncio
+import re
+from collections.abc import Sequence
 from datetime import datetime
 
 from pymongo import DESCENDING
 
-from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoDatabase, Record
+from recollect.memory.stores.mongo.connection import CONVERSATIONS, THREADS, MongoDatabase, Record
 from recollect.memory.values.thread_record import ThreadOverview
 
 _PAGE = 100
@@ -18,10 +20,16 @@ _NEWEST = (("timestamp", DESCENDING), ("thread_id", DESCENDING))
 
 
 async def overviews(
-    database: MongoDatabase, user_id: str, *, limit: int, before: tuple[datetime, str] | None
+    database: MongoDatabase,
+    user_id: str,
+    *,
+    limit: int,
+    before: tuple[datetime, str] | None,
+    text: str | None = None,
 ) -> list[ThreadOverview]:
     """See the port."""
-    latest = await _latest(database, user_id, limit=limit, before=before)
+    wanted = None if text is None else await _saying(database, user_id, text)
+    latest = await _latest(database, user_id, limit=limit, before=before, wanted=wanted)
     threads: Record = {"user_id": user_id, "thread_id": {"$in": list(latest)}}
     turns, messages, absent = await asyncio.gather(
         _counted(database, {**threads, "role": "assistant"}),
@@ -67,11 +75,19 @@ async def last_position_of(database: MongoDatabase, thread: Record) -> int:
 
 
 async def _latest(
-    database: MongoDatabase, user_id: str, *, limit: int, before: tuple[datetime, str] | None
+    database: MongoDatabase,
+    user_id: str,
+    *,
+    limit: int,
+    before: tuple[datetime, str] | None,
+    wanted: Sequence[str] | None,
 ) -> dict[str, datetime]:
-    """Return up to `limit` threads with the time of their newest message, newest first."""
+    """Return up to `limit` threads (of `wanted`, if given) with the time of their newest message, newest first."""
     found: dict[str, datetime] = {}
     query: Record = {"user_id": user_id}
+    among: Record = {} if wanted is None else {"$in": [*wanted]}
+    if among:
+        query["thread_id"] = among
     earlier: set[str] = set()
     if before is not None:
         at, last = before
@@ -83,7 +99,7 @@ async def _latest(
     while len(found) < limit:
         passed = sorted({*earlier, *found})
         if passed:
-            query["thread_id"] = {"$nin": passed}
+            query["thread_id"] = {**among, "$nin": passed}
         newest = database[CONVERSATIONS].find(query, {"_id": False, "thread_id": True, "timestamp": True})
         page = await newest.sort([*_NEWEST]).limit(_PAGE).to_list()
         for document in page:
@@ -91,6 +107,17 @@ async def _latest(
         if len(page) < _PAGE:
             break
     return dict(list(found.items())[: max(limit, 0)])
+
+
+async def _saying(database: MongoDatabase, user_id: str, text: str) -> list[str]:
+    """Return the ids of the threads that have `text` in their id, their title or their first message."""
+    says = {"$regex": re.escape(text), "$options": "i"}
+    titled = database[THREADS].find({"user_id": user_id, "title": says}, {"_id": False, "thread_id": True})
+    opening: Record = {"user_id": user_id, "position": {"$lte": 2}, "absent": {"$ne": True}}
+    shown = {"_id": False, "thread_id": True}
+    begun = database[CONVERSATIONS].find({**opening, "$or": [{"content": says}, {"thread_id": says}]}, shown)
+    first = {document["thread_id"] for document in await begun.to_list()}
+    return sorted(first | {document["thread_id"] for document in await titled.to_list()})
 
 
 async def _counted(database: MongoDatabase, query: Record) -> dict[str, int]:

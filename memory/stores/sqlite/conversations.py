@@ -95,12 +95,14 @@ class SqliteConversations:
         return [to_exchange(row) for row in rows]
 
     async def overviews(
-        self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None
+        self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None, text: str | None = None
     ) -> list[ThreadOverview]:
         """See the port."""
         at, thread_id = (None, None) if before is None else (to_ms(before[0]), before[1])
         values = {"user": user_id, "limit": limit, "before_at": at, "before_thread": thread_id}
-        rows = await self._database.read(sql.OVERVIEWS, values)
+        if text is not None:
+            values["text"] = text.casefold()
+        rows = await self._database.read(sql.OVERVIEWS if text is None else sql.OVERVIEWS_SAYING, values)
         return [ThreadOverview(row[0], from_ms(row[1]), *row[2:]) for row in rows]
 
     async def overview(self, scope: Scope) -> ThreadOverview | None:

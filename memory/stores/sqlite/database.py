@@ -142,6 +142,9 @@ async def open_database(path: Path) -> AsyncGenerator[SqliteDatabase]:
 async def _connect(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
     async with aiosqlite.connect(path, isolation_level=None, timeout=_BUSY_SECONDS) as connection:
         await connection.executescript(_PRAGMAS)
+        # SQLite's own lower() knows the letters of ASCII alone.
+        fold = connection.create_function("casefold", 1, str.casefold, deterministic=True)  # pyright: ignore[reportUnknownMemberType]  # typed in part
+        await fold
         yield connection
 
 

@@ -17,6 +17,7 @@ _AHEAD = "status = 'active' AND ended IS NOT NULL AND ifnull(valid_to, 922337203
 _HOLDS = "status = 'active' AND valid_from <= :at AND (valid_to IS NULL OR valid_to > :at)"
 _AFTER = "(created_at, id) > (SELECT created_at, id FROM facts WHERE user_id = :user AND id = :after)"
 _TAGGED = "EXISTS (SELECT 1 FROM json_each(facts.tags) AS tag WHERE tag.value = :tag)"
+_SAYS = "instr(casefold(coalesce(key, '') || char(10) || value || char(10) || statement), :text)"
 _STATUSES: tuple[str, ...] = get_args(FactStatus)
 
 INSERT = f"""
@@ -102,6 +103,12 @@ def page_statement(shown: FactFilter, *, follows: bool) -> str:
         conditions.append("scope = :scope")
     if shown.tag is not None:
         conditions.append(_TAGGED)
+    if shown.text is not None:
+        conditions.append(_SAYS)
+    if shown.source is not None:
+        conditions.append("source = :source")
+    if shown.keyed is not None:
+        conditions.append("key IS NOT NULL" if shown.keyed else "key IS NULL")
     if follows:
         conditions.append(_AFTER)
     if shown.scope == "thread":
@@ -119,6 +126,8 @@ def page_values(user_id: str, shown: FactFilter, *, limit: int, after: str | Non
         "at": to_ms(shown.as_of or shown.now),
         "scope": shown.scope,
         "tag": shown.tag,
+        "text": None if shown.text is None else shown.text.casefold(),
+        "source": shown.source,
         "after": after,
         "limit": limit,
     }

@@ -95,6 +95,17 @@ FROM page CROSS JOIN messages INDEXED BY messages_by_position
 ON messages.user_id = :user AND messages.thread_id = page.thread_id
 GROUP BY page.at, page.thread_id ORDER BY page.at DESC, page.thread_id DESC
 """
+# A thread's first message is found by its position, its title by its id.
+OVERVIEWS_SAYING = OVERVIEWS.replace(
+    "FROM threads WHERE thread_id IS NOT NULL\n",
+    """FROM threads WHERE thread_id IS NOT NULL AND instr(casefold(thread_id || char(10) || coalesce((
+        SELECT title FROM main.threads AS record WHERE record.user_id = :user AND record.thread_id = threads.thread_id
+    ), '') || char(10) || coalesce((
+        SELECT content FROM messages
+        WHERE user_id = :user AND thread_id = threads.thread_id AND absent = 0 ORDER BY position LIMIT 1
+    ), '')), :text)
+""",
+)
 OVERVIEW = """
 SELECT thread_id, max(created_at), max(position), sum(position % 2 = 0), count(*) - sum(absent)
 FROM messages INDEXED BY messages_by_position WHERE user_id = ? AND thread_id = ? GROUP BY thread_id

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -12,12 +13,12 @@ LATER = NOW + 2 * SECOND
 
 # Oldest first; what each of the filters below shows is named by these ids.
 STORED: tuple[Fact, ...] = (
-    fact("first", age=90, tags=("home", "x")),
+    fact("first", age=90, tags=("home", "x"), source="manual"),
     superseded("was", age=80, tags=("home",), valid_to=NOW - 5 * SECOND, at=NOW),
-    superseded("still", age=70, valid_to=NOW + SECOND),
+    replace(superseded("still", age=70, valid_to=NOW + SECOND), key=None),
     fact("until", age=60, valid_to=NOW),
     fact("soon", age=50, valid_from=NOW + SECOND),
-    fact("here", age=40, scope="thread", thread_id="t1", tags=("home",)),
+    fact("here", age=40, scope="thread", thread_id="t1", tags=("home",), statement="Der Läster."),
     fact("there", age=30, scope="thread", thread_id="t2"),
     fact("wish", age=20, status="proposed", valid_to=NOW - SECOND, tags=("x",)),
     fact("wish here", age=19, status="proposed", scope="thread", thread_id="t1"),
@@ -26,7 +27,7 @@ STORED: tuple[Fact, ...] = (
     fact("gone", age=13, status="forgotten"),
     fact("a tie 1", age=10),
     fact("a tie 2", age=10, thread_id="t1"),
-    fact("last", tags=('"home"', "a, ", "b")),
+    fact("last", key="pet_of_last", statement="Zuletzt LÄST er.", tags=('"home"', "a, ", "b")),
 )
 FILTERS: dict[str, tuple[FactFilter, str]] = {
     "now": (FactFilter(NOW), "first still ties last"),
@@ -52,6 +53,14 @@ FILTERS: dict[str, tuple[FactFilter, str]] = {
     "proposed as of": (FactFilter(NOW, status="proposed", as_of=NOW - 99 * SECOND), "wish"),
     "proposed with thread": (FactFilter(NOW, status="proposed", thread_id="t1"), "wish|wish here"),
     "proposed tag": (FactFilter(NOW, status="proposed", tag="x", thread_id="t1"), "wish"),
+    "text": (FactFilter(NOW, text="LÄST"), "last"),
+    "text in a key": (FactFilter(NOW, text="pet_of"), "last"),
+    "text with thread": (FactFilter(NOW, text="äst", thread_id="t1"), "here last"),
+    "text that looks like a pattern": (FactFilter(NOW, text=".*"), ""),
+    "text and tag": (FactFilter(NOW, text="läst", tag="home"), ""),
+    "source": (FactFilter(NOW, source="manual"), "first"),
+    "notes alone": (FactFilter(NOW, keyed=False), "still"),
+    "keyed alone": (FactFilter(NOW, keyed=True, source="turn"), "ties last"),
     "rejected": (FactFilter(NOW, status="rejected"), "no"),
     "undone": (FactFilter(NOW, status="undone"), "undone"),
 }

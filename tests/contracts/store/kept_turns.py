@@ -6,7 +6,7 @@ from datetime import datetime
 
 from recollect.memory.ports.store import Store
 from recollect.memory.values.scope import Scope
-from recollect.memory.values.thread_record import ThreadOverview
+from recollect.memory.values.thread_record import ThreadOverview, ThreadRecord
 from recollect.memory.values.turn import Exchange, Message, Turn
 from recollect.memory.values.update import Update, not_owed, owed
 from tests.contracts.store.past_turns import past, without_reply
@@ -242,6 +242,26 @@ class KeptTurnsContract:
         assert await store.conversations.count_indexed_messages() == 2
         assert await store.conversations.recent(Scope("bob", "t1"), limit=9) == [Exchange(bob.user, bob.assistant)]
         assert await remove(user_id="ada", turn_ids=[f"no{number}" for number in range(499)] + ["3"]) == 2
+
+    async def test_threads_are_found_by_id_title_and_first_message(self, store: Store) -> None:
+        for thread_id, said in (("t1", "Grüße aus 100% Oslo"), ("t2", "Hello."), ("t3", "Nothing")):
+            await store.conversations.accept(asked(f"of {thread_id}", thread_id=thread_id, content=said))
+        await store.conversations.accept(asked("later", thread_id="t3", content="oslo, later"))
+        await store.conversations.accept(asked("bobs", user_id="bob", content="Oslo"))
+        assert await store.threads.put(ThreadRecord("ada", "t2", title="Moving to OSLO", revision=1), revision=0)
+
+        async def found(text: str, before: tuple[datetime, str] | None = None) -> list[str]:
+            threads = await store.conversations.overviews("ada", limit=9, text=text, before=before)
+            return [one.thread_id for one in threads]
+
+        assert sorted(await found("oslo")) == ["t1", "t2"]
+        assert await found("GRÜSSE AUS".replace("SS", "ß")) == ["t1"]
+        assert await found("T2") == ["t2"]
+        assert await found("0% o") == ["t1"]
+        assert await found(".*") == []
+        (first,) = await store.conversations.overviews("ada", limit=1, text="oslo")
+        (rest,) = await found("oslo", before=(first.last_activity_at, first.thread_id))
+        assert {first.thread_id, rest} == {"t1", "t2"}
 
 
 async def turn_of(store: Store) -> Turn:

@@ -49,6 +49,18 @@ def texts_of_city(home: House, folder: Path) -> list[bytes]:
     return found
 
 
+async def test_a_preview_names_all_that_forgetting_removes_and_removes_nothing(home: House) -> None:
+    fact = await change_city(home)
+    shown = await home.facts.forgetting_preview("ada", fact.id)
+    texts = {version["value"] for version in shown.versions}
+    assert {"Oslo", "Bergen", "Tromso"} <= texts
+    # The turn that taught it, the one that recalled it, and those that changed it.
+    assert (shown.turns, shown.is_all) == (4, True)
+    assert (await home.one("city")).value == "Tromso"
+    await home.facts.forget("ada", fact.id)
+    assert (await home.facts.forgetting_preview("ada", fact.id)).turns == 0
+
+
 async def test_forgetting_leaves_no_text_but_the_messages(home: House, tmp_path: Path) -> None:
     fact = await change_city(home)
     assert texts_of_city(home, tmp_path)

@@ -248,3 +248,20 @@ def test_a_history_comes_in_pages(ada: FactsOf) -> None:
         assert all(len(page["items"]) <= limit for page in found)
     for query in ({"limit": "0"}, {"limit": "201"}, {"limit": "x"}, {"cursor": "x"}, {"cursor": "LTE"}):
         assert fields(ada.running.http.get(path, params=query)) == list(query)
+
+
+def test_an_edit_of_another_version_than_the_present_one_stores_nothing(ada: FactsOf) -> None:
+    made = ada.put("city", value="Oslo")
+    path = f"{ada.path}/{made['id']}"
+    shown = ada.running.http.get(path)
+    seen = {"If-Match": shown.headers["ETag"]}
+    changed = ada.running.http.patch(path, json={"value": "Rome"}, headers=seen)
+    assert changed.status_code == 200
+    for method, place in (("PATCH", path), ("PUT", f"{ada.path}/by-key/city")):
+        late = ada.running.http.request(method, place, json={"value": "Bergen"}, headers=seen)
+        refused(late, 412, "version_changed")
+    assert ada.known() == {"city": "Rome"}
+    now = {"If-Match": changed.headers["ETag"]}
+    assert ada.running.http.put(f"{ada.path}/by-key/city", json={"value": "Bergen"}, headers=now).status_code == 200
+    assert [fact["value"] for fact in ada.items(text="berg", source="manual", keyed="true")] == ["Bergen"]
+    assert ada.items(text="rome") == []

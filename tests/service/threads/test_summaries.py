@@ -152,3 +152,13 @@ def test_no_summaries_where_they_are_switched_off(tmp_path: Path) -> None:
 def test_what_is_wrong_with_a_summary_is_named(offline: Service, user: str, body: dict[str, Any], field: str) -> None:
     offline.turn("Hello there.", user=user)
     assert fields(offline.http.put("/api/threads/t1/summary", params={"user_id": user}, json=body)) == [field]
+
+
+def test_a_summary_that_has_changed_since_is_not_overwritten(running: Service, fake: FakeOpenAI) -> None:
+    talk(running, "apples")
+    path, query = "/api/threads/t1/summary", {"user_id": "ada"}
+    seen = {"If-Match": running.http.get(path, params=query).headers["ETag"]}
+    assert running.http.put(path, params=query, json={"summary": "Mine."}, headers=seen).status_code == 200
+    late = running.http.put(path, params=query, json={"summary": "Too late."}, headers=seen)
+    assert (late.status_code, late.json()["error"]["code"]) == (412, "version_changed")
+    assert summary(running)["summary"] == "Mine."
