@@ -4,8 +4,7 @@ It makes only plain indexes, which every MongoDB-compatible server has. Several 
 may repeat it after a crash.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from pymongo import ASCENDING
 
@@ -23,11 +22,9 @@ from recollect.memory.stores.mongo.connection import (
     THREADS,
     TOMBSTONES,
     MongoDatabase,
-    Record,
 )
-from recollect.memory.stores.mongo.fact_document import from_fact, to_fact
 from recollect.memory.stores.mongo.foreign import check_own
-from recollect.memory.values.fact import Ended
+from recollect.memory.values.errors import ConfigurationError
 
 _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
     CONVERSATIONS: (
@@ -94,32 +91,47 @@ _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
         (("expires_at",), False),
     ),
 }
-_FACTS_VERSION = 2
+Migration = Callable[[MongoDatabase], Awaitable[None]]
+FIRST_VERSION = 2
+"""The oldest version that is opened; the one below it was never released."""
+MIGRATIONS: Sequence[Migration] = ()
+"""Each brings the documents up by one version from `FIRST_VERSION` on; several processes may run one at once."""
 
 
 async def prepare(database: MongoDatabase) -> None:
     """Make the missing indexes, then migrate older documents.
 
     Raises:
-        ConfigurationError: collections of these names hold another program's documents; nothing is made in them.
+        ConfigurationError: collections of these names hold another program's documents, or those of a version before
+            `FIRST_VERSION`; nothing is made in them.
     """
     await check_own(database)
+    await _check_version(database)
     for collection, indexes in _INDEXES.items():
         for fields, unique in indexes:
             keys = [(field, ASCENDING) for field in fields]
             await database[collection].create_index(keys, unique=unique)
-    await _bring_facts_up(database)
+    await migrate(database, MIGRATIONS)
 
 
-async def _bring_facts_up(database: MongoDatabase) -> None:
-    """Migrate facts of version 1: they had no revision, no point in the index, and an end only through `valid_to`."""
-    if await database[SCHEMA].find_one({"_id": FACTS, "version": {"$gte": _FACTS_VERSION}}):
+async def migrate(database: MongoDatabase, migrations: Sequence[Migration]) -> None:
+    """Run those of the `migrations` that the documents have not been through, in order, and record the version."""
+    found = await database[SCHEMA].find_one({"_id": FACTS})
+    version = FIRST_VERSION if found is None else found["version"]
+    last = FIRST_VERSION + len(migrations)
+    for migration in migrations[version - FIRST_VERSION :]:
+        await migration(database)
+    if found is None or version < last:
+        await database[SCHEMA].update_one({"_id": FACTS}, {"$set": {**MARK, "version": last}}, upsert=True)
+
+
+async def _check_version(database: MongoDatabase) -> None:
+    """Refuse facts of version 1, which had no revision; the version was recorded only from the next one on."""
+    if await database[SCHEMA].find_one({"_id": FACTS, "version": {"$gte": FIRST_VERSION}}):
         return
-    older: Record = {"revision": {"$exists": False}}
-    async for document in database[FACTS].find(older):
-        fact = to_fact(document)
-        if fact.valid_to is not None:
-            successor = await database[FACTS].find_one({"user_id": fact.user_id, "replaces": fact.id})
-            fact = replace(fact, ended=Ended("turn", fact.valid_to, successor["turn_id"] if successor else None))
-        await database[FACTS].replace_one({"_id": document["_id"], **older}, from_fact(fact))
-    await database[SCHEMA].update_one({"_id": FACTS}, {"$set": {**MARK, "version": _FACTS_VERSION}}, upsert=True)
+    if await database[FACTS].find_one({"revision": {"$exists": False}}):
+        raise ConfigurationError(
+            f"The collection {database.prefix}{FACTS} was written by an earlier version (schema 1, this one opens "
+            f"{FIRST_VERSION} and later); run `recollect export` of the version before, then `recollect import` here "
+            "with another MONGODB_DATABASE or MONGODB_PREFIX."
+        )

@@ -1,4 +1,4 @@
-"""Defines the tables of the SQLite file, migrates older files, and refuses files newer than the code.
+"""Defines the tables of the SQLite file, migrates older files, and refuses what is too old or newer than the code.
 
 Times are epoch milliseconds in UTC. `messages.seq` grows with each insert, so that the replies' seq is the order of
 their commits. Every index answers one query from its prefix, so that no query grows with other users' data.
@@ -8,6 +8,7 @@ A file runs the scripts that it has not run yet, a new one all of them, each in 
 """
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 from recollect.memory.values.errors import ConfigurationError
@@ -15,8 +16,11 @@ from recollect.memory.values.errors import ConfigurationError
 OLDEST_SQLITE = (3, 37, 0)
 """The first with STRICT tables (2021); RETURNING came in 3.35."""
 
-_FIRST = """
+FIRST_VERSION = 8
+"""The oldest version that is opened: those below it were never released."""
+_EIGHTH = """
 BEGIN IMMEDIATE;
+-- `said` counts the messages of a reply's turn; an imported turn may lack one.
 CREATE TABLE messages (
     seq INTEGER PRIMARY KEY,
     user_id TEXT NOT NULL,
@@ -32,13 +36,25 @@ CREATE TABLE messages (
     status TEXT,
     indexed INTEGER NOT NULL DEFAULT 0,
     generation INTEGER NOT NULL DEFAULT 0,
-    update_json TEXT
+    update_json TEXT,
+    imported_id TEXT,
+    absent INTEGER NOT NULL DEFAULT 0,
+    said INTEGER NOT NULL DEFAULT 2
 ) STRICT;
 CREATE UNIQUE INDEX messages_by_turn ON messages (user_id, turn_id, role);
 CREATE UNIQUE INDEX messages_by_position ON messages (user_id, thread_id, position);
-CREATE INDEX messages_by_time ON messages (user_id, thread_id, created_at);
 CREATE INDEX messages_pending ON messages (user_id, status) WHERE status = 'pending';
-CREATE INDEX messages_indexed ON messages (user_id) WHERE indexed = 1;
+CREATE INDEX messages_indexed ON messages (user_id, indexed) WHERE indexed = 1;
+CREATE INDEX messages_failed ON messages (user_id, status) WHERE status = 'failed';
+CREATE INDEX messages_by_age ON messages (created_at, seq) WHERE role = 'user';
+CREATE INDEX messages_of_user_by_age ON messages (user_id, created_at, seq) WHERE role = 'user';
+CREATE INDEX messages_by_time ON messages (user_id, thread_id, created_at, position);
+CREATE INDEX messages_of_user_by_time ON messages (user_id, created_at, thread_id, position);
+CREATE INDEX messages_searchable ON messages (user_id, thread_id, position, indexed, said, absent) WHERE indexed = 1;
+CREATE INDEX messages_imported ON messages (user_id, imported_id) WHERE imported_id IS NOT NULL;
+CREATE INDEX messages_named ON messages (user_id, name) WHERE name IS NOT NULL;
+CREATE INDEX messages_absent ON messages (user_id, thread_id, absent) WHERE absent = 1;
+CREATE INDEX messages_pending_by_time ON messages (user_id, status, created_at) WHERE status = 'pending';
 
 CREATE TABLE facts (
     user_id TEXT NOT NULL,
@@ -60,41 +76,16 @@ CREATE TABLE facts (
     importance REAL NOT NULL,
     pinned INTEGER NOT NULL,
     evidence TEXT,
-    replaces TEXT
+    replaces TEXT,
+    status TEXT NOT NULL DEFAULT 'active',
+    proposes TEXT,
+    ended TEXT,
+    revision INTEGER NOT NULL DEFAULT 1,
+    indexed INTEGER NOT NULL DEFAULT 0,
+    history TEXT NOT NULL DEFAULT '[]'
 ) STRICT;
 CREATE UNIQUE INDEX facts_by_id ON facts (user_id, id);
-CREATE INDEX facts_living ON facts (user_id, home, created_at, id) WHERE valid_to IS NULL;
-CREATE INDEX facts_by_home ON facts (user_id, home);
-
-CREATE TABLE state (openings INTEGER NOT NULL) STRICT;
-INSERT INTO state VALUES (0);
-PRAGMA user_version = 1;
-COMMIT;
-"""
-
-# Before, only a turn could end a fact, by `valid_to`, and no fact was in the index.
-_SECOND = """
-BEGIN IMMEDIATE;
-DROP INDEX messages_indexed;
-CREATE INDEX messages_indexed ON messages (user_id, indexed) WHERE indexed = 1;
-CREATE INDEX messages_failed ON messages (user_id, status) WHERE status = 'failed';
-CREATE INDEX messages_by_age ON messages (created_at, seq) WHERE role = 'user';
-CREATE INDEX messages_of_user_by_age ON messages (user_id, created_at, seq) WHERE role = 'user';
-
-DROP INDEX facts_living;
-DROP INDEX facts_by_home;
-ALTER TABLE facts ADD COLUMN status TEXT NOT NULL DEFAULT 'active';
-ALTER TABLE facts ADD COLUMN proposes TEXT;
-ALTER TABLE facts ADD COLUMN ended TEXT;
-ALTER TABLE facts ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
-ALTER TABLE facts ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE facts ADD COLUMN history TEXT NOT NULL DEFAULT '[]';
 CREATE INDEX facts_by_replaced ON facts (user_id, replaces, created_at, id) WHERE replaces IS NOT NULL;
-UPDATE facts SET ended = '{"by":"turn","at":' || valid_to || ',"turn_id":' || coalesce((
-    SELECT '"' || successor.turn_id || '"' FROM facts AS successor
-    WHERE successor.user_id = facts.user_id AND successor.replaces = facts.id LIMIT 1
-), 'null') || ',"reason":null}'
-WHERE valid_to IS NOT NULL;
 CREATE INDEX facts_by_home ON facts (user_id, home, created_at, id);
 CREATE INDEX facts_open ON facts (user_id, home, created_at, id, valid_to, status, ended)
     WHERE status = 'active' AND ended IS NULL;
@@ -126,30 +117,8 @@ CREATE UNIQUE INDEX threads_by_id ON threads (user_id, thread_id);
 CREATE INDEX threads_closing ON threads (user_id) WHERE closing = 1;
 CREATE INDEX threads_owed ON threads (user_id, indexed) WHERE indexed = 0;
 CREATE INDEX threads_indexed ON threads (user_id) WHERE indexed = 1 AND archived_to > 0 AND summary <> '';
-PRAGMA user_version = 2;
-COMMIT;
-"""
 
-# Before, no turn was imported, and each had two messages. `said` counts the messages of a reply's turn.
-_THIRD = """
-BEGIN IMMEDIATE;
-ALTER TABLE messages ADD COLUMN imported_id TEXT;
-ALTER TABLE messages ADD COLUMN absent INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE messages ADD COLUMN said INTEGER NOT NULL DEFAULT 2;
-DROP INDEX messages_by_time;
-CREATE INDEX messages_by_time ON messages (user_id, thread_id, created_at, position);
-CREATE INDEX messages_of_user_by_time ON messages (user_id, created_at, thread_id, position);
-CREATE INDEX messages_searchable ON messages (user_id, thread_id, position, indexed, said, absent) WHERE indexed = 1;
-CREATE INDEX messages_imported ON messages (user_id, imported_id) WHERE imported_id IS NOT NULL;
-CREATE INDEX messages_named ON messages (user_id, name) WHERE name IS NOT NULL;
-CREATE INDEX messages_absent ON messages (user_id, thread_id, absent) WHERE absent = 1;
-PRAGMA user_version = 3;
-COMMIT;
-"""
-
-# `documents` are headers; a document's text is its passages of the header's version, joined in their order.
-_FOURTH = """
-BEGIN IMMEDIATE;
+-- `documents` are headers; a document's text is its passages of the header's version, joined in their order.
 CREATE TABLE documents (
     user_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -200,20 +169,17 @@ CREATE TABLE attachments (
 ) STRICT;
 CREATE UNIQUE INDEX attachments_by_thread ON attachments (user_id, thread_id, document_id);
 CREATE INDEX attachments_by_document ON attachments (owner, document_id);
-PRAGMA user_version = 4;
-COMMIT;
-"""
 
-# Neither tombstones nor receipts hold an id; an erasure holds it until all data is gone.
-_FIFTH = """
-BEGIN IMMEDIATE;
+-- Neither tombstones nor receipts hold an id; an erasure holds it until all data is gone.
 CREATE TABLE erasure_secret (number INTEGER PRIMARY KEY CHECK (number = 1), secret BLOB NOT NULL) STRICT;
+
 CREATE TABLE tombstones (
     subject TEXT PRIMARY KEY,
     epoch INTEGER NOT NULL,
     at INTEGER NOT NULL,
     erasing TEXT NOT NULL
 ) STRICT;
+
 CREATE TABLE erasures (
     id TEXT PRIMARY KEY,
     subject TEXT NOT NULL,
@@ -227,12 +193,7 @@ CREATE TABLE erasures (
     is_done INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX erasures_unfinished ON erasures (touched_at, id) WHERE is_done = 0;
-PRAGMA user_version = 5;
-COMMIT;
-"""
 
-_SIXTH = """
-BEGIN IMMEDIATE;
 CREATE TABLE keys (
     id TEXT PRIMARY KEY,
     digest TEXT NOT NULL,
@@ -242,21 +203,8 @@ CREATE TABLE keys (
     created_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX keys_by_user ON keys (user_id) WHERE user_id IS NOT NULL;
-PRAGMA user_version = 6;
-COMMIT;
-"""
 
-# Imported turns are learned from in the order of their times.
-_SEVENTH = """
-BEGIN IMMEDIATE;
-CREATE INDEX messages_pending_by_time ON messages (user_id, status, created_at) WHERE status = 'pending';
-PRAGMA user_version = 7;
-COMMIT;
-"""
-
-# Open rounds and conversations of OpenAI's clients.
-_EIGHTH = """
-BEGIN IMMEDIATE;
+-- Open rounds and conversations of OpenAI's clients.
 CREATE TABLE client_records (
     user_id TEXT NOT NULL,
     thread_id TEXT NOT NULL,
@@ -269,20 +217,26 @@ CREATE TABLE client_records (
 CREATE UNIQUE INDEX client_records_by_id ON client_records (user_id, id);
 CREATE INDEX client_records_by_thread ON client_records (user_id, thread_id, id);
 CREATE INDEX client_records_ending ON client_records (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE state (openings INTEGER NOT NULL) STRICT;
+INSERT INTO state VALUES (0);
 PRAGMA user_version = 8;
 COMMIT;
 """
 
-SCRIPTS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH)
-"""Each brings a file up by one version. Files were made by them, so they never change."""
-VERSION = len(SCRIPTS)
+SCRIPTS = (_EIGHTH,)
+"""Each brings a file up by one version, the first an empty one to `FIRST_VERSION`.
+
+Files were made by them, so they never change: a new version adds a script that ends with its number as `user_version`.
+"""
+VERSION = FIRST_VERSION + len(SCRIPTS) - 1
 
 
 def prepare(connection: sqlite3.Connection, path: Path) -> int:
     """Migrate the file's tables to this version and count this opening; return the number of openings.
 
     Raises:
-        ConfigurationError: the file is newer than this code, or not ours.
+        ConfigurationError: the file is newer than this code, older than `FIRST_VERSION`, or not ours.
     """
     found: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if found > VERSION:
@@ -292,7 +246,17 @@ def prepare(connection: sqlite3.Connection, path: Path) -> int:
         )
     if found == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise ConfigurationError(f"{path} is another program's database; choose another DATA_DIR.")
-    for script in SCRIPTS[found:]:
-        connection.executescript(script)
+    if 0 < found < FIRST_VERSION:
+        raise ConfigurationError(
+            f"{path} in DATA_DIR was written by an earlier version (schema {found}, this one opens {FIRST_VERSION} and "
+            "later); run `recollect export` of the version before, then `recollect import` here with a new DATA_DIR."
+        )
+    migrate(connection, SCRIPTS, found=found)
     row = connection.execute("UPDATE state SET openings = openings + 1 RETURNING openings").fetchall()
     return row[0][0]
+
+
+def migrate(connection: sqlite3.Connection, scripts: Sequence[str], *, found: int) -> None:
+    """Run those of the `scripts` that a file of version `found` (0: an empty one) has not run yet, in their order."""
+    for script in scripts[max(0, found - FIRST_VERSION + 1) :]:
+        connection.executescript(script)

@@ -14,10 +14,12 @@ from pymongo import AsyncMongoClient
 
 from recollect.memory.ports.store import Store
 from recollect.memory.stores.mongo import open_mongo_store
+from recollect.memory.stores.mongo.connection import SCHEMA
+from recollect.memory.stores.mongo.connection import MongoDatabase as Opened
 from recollect.memory.stores.mongo.fact_document import from_fact
+from recollect.memory.stores.mongo.schema import FIRST_VERSION, Migration, migrate
 from recollect.memory.stores.update_json import update_to_json
 from recollect.memory.values.errors import ConfigurationError, StoreUnavailable, ThreadBusy
-from recollect.memory.values.fact import Ended
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.update import owed
@@ -152,22 +154,36 @@ async def test_a_lost_server_is_unavailable_and_comes_back(mongo_database: Mongo
             assert await store.conversations.commit(answer(message), result={}, update=owed())
 
 
-async def test_documents_of_an_earlier_version_are_brought_up(mongo_database: MongoDatabase):
-    end = NOW + SECOND
-    later = ("status", "proposes", "ended", "revision", "indexed", "history", "state", "until")
-    given = [fact("old", valid_to=end), fact("new", replaces="old", turn_id="turn2"), fact("gone", valid_to=end)]
+async def test_facts_before_the_first_version_stop_the_start_and_name_the_way_out(mongo_database: MongoDatabase):
+    older = {name: value for name, value in from_fact(fact("old")).items() if name != "revision"}
     async with AsyncMongoClient[dict[str, Any]](mongo_database.url, tz_aware=True) as client:
-        stored = [{k: v for k, v in from_fact(each).items() if k not in later} for each in given]
-        await client[mongo_database.name]["user_facts"].insert_many(stored)
-    for _ in range(2):
-        async with open_mongo_store(*mongo_database) as store:
-            owed_facts = await store.facts.owed(user_id="ada", limit=9)
-            assert sorted(owed_facts, key=lambda each: each.id) == [
-                replace(given[2], ended=Ended("turn", end)),
-                given[1],
-                replace(given[0], ended=Ended("turn", end, "turn2")),
-            ]
-            assert await store.facts.living(T1, at=end, limit=9) == [given[1]]
+        database = client[mongo_database.name]
+        await database["user_facts"].insert_one(older)
+        for _ in range(2):
+            with pytest.raises(ConfigurationError, match=r"schema 1.*recollect export.*recollect import.*MONGODB"):
+                async with open_mongo_store(*mongo_database) as store:
+                    await store.ping()
+        assert await database.list_collection_names() == ["user_facts"]
+
+
+async def test_a_database_goes_through_the_migrations_that_it_has_not_been_through(mongo_database: MongoDatabase):
+    runs: list[int] = []
+
+    def migration(number: int) -> Migration:
+        async def note(_: Opened) -> None:
+            runs.append(number)
+
+        return note
+
+    async with open_mongo_store(*mongo_database) as store:
+        await store.ping()
+    async with AsyncMongoClient[dict[str, Any]](mongo_database.url) as client:
+        opened = Opened(client[mongo_database.name], "")
+        for many in (0, 1, 1, 3):
+            await migrate(opened, [migration(FIRST_VERSION + number) for number in range(1, many + 1)])
+        assert runs == [FIRST_VERSION + 1, FIRST_VERSION + 2, FIRST_VERSION + 3]
+        versions = [document["version"] async for document in opened[SCHEMA].find()]
+        assert versions == [FIRST_VERSION + 3]
 
 
 async def test_an_update_that_an_earlier_version_worded_is_rewritten(mongo_database: MongoDatabase):
