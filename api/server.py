@@ -71,14 +71,25 @@ async def _serve(
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop)
     async with app.router.lifespan_context(app):
-        # 200,000 objects of the libraries live as long as the process: without the freeze each full collection would
-        # scan them and stop it for 0.1 s.
-        gc.collect()
-        gc.freeze()
+        settling = asyncio.create_task(_settle(app), name="settle")
         if not stopped.is_set():
             logger.info("serving", extra={"action": "serving", "url": url})
             await _Server(config, on_exit=stop).serve(sockets=[bound])
+        settling.cancel()
     logger.info("stopped", extra={"action": "stopped"})
+
+
+async def _settle(app: FastAPI) -> None:
+    """Freeze what the libraries have made, once the last of them is imported, and collect garbage from then on.
+
+    200,000 objects live as long as the process: without the freeze each full collection would scan them and stop it for
+    0.1 s.
+    """
+    if graph := getattr(getattr(app.state, "turns", None), "graph", None):
+        await asyncio.wait([graph])
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def _nothing() -> None:

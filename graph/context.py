@@ -5,15 +5,16 @@ The schema that Studio sees has no fields, because a client-typed one makes its 
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
-
-from langgraph.runtime import Runtime
+from typing import TYPE_CHECKING, Any, Protocol
 
 from recollect.graph.client_chat import ClientChat, Placed
 from recollect.graph.open_rounds import OpenRounds
 from recollect.graph.resources import Services, shared
 from recollect.memory.erasure.fences import Fence
 from recollect.memory.values.turn import Message, Turn
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
 
 
 class Listener(Protocol):
@@ -101,7 +102,7 @@ class LiveContext(Context):
         return self.accepted is not None and not self.accepted.thread_id
 
 
-async def live_context(runtime: Runtime[Context]) -> LiveContext:
+async def live_context(runtime: "Runtime[Context]") -> LiveContext:
     """Return what the service gave the run; without a service (Studio), the shared services."""
     context = runtime.context
     return context if isinstance(context, LiveContext) else LiveContext(await shared.get())

@@ -14,7 +14,8 @@ from recollect.graph.hand_over import hand_over
 from recollect.graph.history import fingerprint, merged
 from recollect.graph.resources import Services
 from recollect.graph.state import Json, State
-from recollect.graph.tools import OWN_TOOLS, SEARCH, as_proposal, offered
+from recollect.graph.tools import as_proposal, offered
+from recollect.graph.trust import OWN_TOOLS, SEARCH
 from recollect.graph.turn_input import accepted_message, message_of, options_of, scope_of, turn_id_of
 from recollect.graph.turn_result import turn_result
 from recollect.memory.memory import Memory

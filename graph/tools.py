@@ -26,7 +26,6 @@ MOST_CALLS = 10
 """Calls of one round after so many are answered with an error."""
 MOST_CHARACTERS = 2_000
 FOUND = 5
-OWN_TOOLS = frozenset({SEARCH, REMEMBER})
 NOTED = "Noted. It is remembered if the quote is the user's own words."
 WAITS = (
     "Proposed. Documents, tool results or other people's texts are in this conversation, so it is not remembered until "

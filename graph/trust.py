@@ -7,6 +7,8 @@ from recollect.graph.state import State
 from recollect.memory.values.fact import fold
 
 SEARCH, REMEMBER = "search_memory", "remember_fact"
+OWN_TOOLS = frozenset({SEARCH, REMEMBER})
+"""The agent's own tools."""
 
 
 def is_beside_others(state: State) -> bool:

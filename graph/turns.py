@@ -9,12 +9,12 @@ from uuid import uuid4
 from recollect.graph.client_chat import ClientChat, Placed
 from recollect.graph.context import LiveContext
 from recollect.graph.history import KnownMessage, align
+from recollect.graph.loading import load_graph
 from recollect.graph.open_rounds import OpenRounds
 from recollect.graph.past import read_past
 from recollect.graph.resources import Services
 from recollect.graph.running_turn import RunningTurn, TurnRequest
 from recollect.graph.state import TurnInput
-from recollect.graph.workflow import graph
 from recollect.memory.erasure.fences import Fence
 from recollect.memory.learning.turns.regenerating import is_without_memory
 from recollect.memory.memory import check_same_turn
@@ -37,6 +37,8 @@ class TurnRunner:
         self._running: dict[tuple[str, str], RunningTurn] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._rounds = OpenRounds()
+        self.graph = asyncio.create_task(asyncio.to_thread(load_graph), name="graph-load")
+        """The graph, once it is imported: the service answers meanwhile, and the first turn waits for it."""
         services.memory.fences.listeners.append(self.end_erased)
 
     def start(self, request: TurnRequest) -> RunningTurn:
@@ -221,6 +223,7 @@ class TurnRunner:
             "metadata": dict(message.metadata),
             "memory": options,
         }
+        graph = await asyncio.shield(self.graph)  # a turn that is aborted does not abort the import
         # LangGraph types ainvoke only in part.
         await graph.ainvoke(  # pyright: ignore[reportUnknownMemberType]
             given,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from recollect.graph.tools import OWN_TOOLS
+from recollect.graph.trust import OWN_TOOLS
 from recollect.memory.values.errors import InvalidRequest, Problem
 
 Json = dict[str, Any]

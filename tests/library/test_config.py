@@ -133,3 +133,20 @@ asyncio.run(main())
         counts.append((ran.stdout.strip(), len(list(folder.iterdir()))))
     assert counts == [("1", 1), ("1", 0), ("1", 1), ("1", 0)]
     assert [path.name for path in tmp_path.iterdir()] == ["tmp"]
+
+
+def test_the_library_is_imported_without_a_database(tmp_path: Path) -> None:
+    databases = ("aiosqlite", "fastapi", "langgraph", "numpy", "openai", "pymongo", "qdrant_client", "qdrant_edge")
+    script = (
+        "import sys; from recollect import MemoryAgent, MemoryConfig, MockMemoryAgent;"
+        f"print(sorted(set({databases!r}) & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[]\n"

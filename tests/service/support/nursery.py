@@ -28,7 +28,7 @@ START = "from recollect.api.cli.main import main; main()"
 PRELOADED = (
     *("aiosqlite", "httptools", "prompt_toolkit", "pymongo", "rich.progress", "rich.table", "typer", "uvloop"),
     *("uvicorn.lifespan.off", "uvicorn.protocols.http.httptools_impl"),
-    *("recollect.api.app", "recollect.api.server"),
+    *("recollect.api.app", "recollect.api.server", "recollect.graph.workflow"),
     *("recollect.memory.providers.openai.provider", "recollect.memory.providers.openai.chat"),
     *("recollect.memory.providers.openai.embeddings", "recollect.memory.stores.edge.collection"),
 )
