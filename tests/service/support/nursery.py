@@ -53,6 +53,11 @@ class Nursery:
             )
         assert self._control.recv(1), "the nursery did not start"
 
+    def close(self) -> None:
+        """Let the process end; what it has forked goes on."""
+        self._control.close()
+        self.process.wait()
+
     def start(
         self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], streams: Streams, how: str = "fork"
     ) -> Forked:
@@ -73,7 +78,9 @@ class Nursery:
 @cache
 def nursery() -> Nursery:
     """Return this test process's nursery, started when first asked for; it ends with the test process."""
-    return Nursery()
+    made = Nursery()
+    atexit.register(made.close)
+    return made
 
 
 def serve(control: int) -> None:
