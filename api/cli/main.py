@@ -19,12 +19,13 @@ from recollect.api.cli.terminal.plain_text import safe
 from recollect.api.telemetry.log import configure_logging
 from recollect.api.version import VERSION
 from recollect.memory.values.errors import ConfigurationError, RecollectError
-from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import check_id
-from recollect.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from recollect.memory.values.mem_config import MemoryConfig
+    from recollect.settings import Settings
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Recollect: an agent service that remembers.")
 errors = Console(stderr=True, soft_wrap=True)
@@ -49,6 +50,8 @@ def serve(
     data_dir: DataDir = None,
 ) -> None:
     """Serve the agent over HTTP until stopped."""
+    from recollect.settings import load_settings
+
     settings = load_settings(host=host, port=port, data_dir=data_dir)
     check_address(settings)
     configure_logging(settings.log_level, as_json=settings.log_format == "json", secrets=settings.secrets())
@@ -204,6 +207,8 @@ def sync(  # noqa: PLR0913  # the options of a command
 
 def _told(data_dir: Path | None) -> CommandContext:
     """Return the context of a command in another file; only errors of its log, and of its own service's, are shown."""
+    from recollect.settings import load_settings
+
     settings = load_settings(data_dir=data_dir)
     configure_logging("ERROR", secrets=settings.secrets())
 
@@ -216,14 +221,16 @@ def _told(data_dir: Path | None) -> CommandContext:
     return CommandContext(settings.memory(), None if key is None else key.get_secret_value(), make_app)
 
 
-def _quiet_config(data_dir: Path | None) -> MemoryConfig:
+def _quiet_config(data_dir: Path | None) -> "MemoryConfig":
     """Return the configuration of a command that ends by itself: of its log, only warnings and errors are shown."""
+    from recollect.settings import load_settings
+
     settings = load_settings(data_dir=data_dir)
     configure_logging("WARNING", secrets=settings.secrets())
     return settings.memory()
 
 
-def check_address(settings: Settings) -> None:
+def check_address(settings: "Settings") -> None:
     """Refuse an address that others reach where nobody has to prove who they are, unless the settings allow it.
 
     Raises:

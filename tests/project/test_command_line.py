@@ -8,7 +8,10 @@ from typer.main import get_command
 
 from recollect.api.cli.main import app
 
-HEAVY = ["fastapi", "httpx", "langgraph", "mcp", "openai", "prompt_toolkit", "pymongo", "qdrant_edge", "uvicorn"]
+HEAVY = [
+    *("dateparser", "fastapi", "httpx", "langgraph", "mcp", "openai", "prompt_toolkit", "pydantic", "pymongo"),
+    *("qdrant_edge", "uvicorn"),
+]
 COMMANDS = {
     *("serve", "mcp", "chat", "facts", "search", "threads", "stats"),
     *("doctor", "reindex", "learn", "keys"),

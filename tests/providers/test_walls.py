@@ -94,3 +94,23 @@ async def test_the_reader_says_which_walls_are_in_force() -> None:
     assert {*walls.in_force, *walls.missing} == {*KERNELS, "audit"}
     assert "audit" in walls.in_force
     assert not set(walls.in_force) & set(walls.missing)
+
+
+async def test_a_process_that_does_not_answer_is_asked_again_after_a_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, broken = tmp_path / "asked", tmp_path / "broken"
+    broken.write_text(f"#!/bin/sh\necho once >> {asked}\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    now = 1_000.0
+    reader = FileReader(ReadingLimits(500, 5_000_000, 100_000_000), clock=lambda: now)
+    for _ in range(3):
+        assert (await reader.walls()).in_force == ()
+    assert asked.read_text() == "once\n"
+    now += 60
+    await reader.walls()
+    assert asked.read_text() == "once\nonce\n"
+    monkeypatch.undo()
+    now += 60
+    assert (await reader.walls()).in_force

@@ -6,9 +6,12 @@ import contextlib
 import io
 import json
 import logging
+import math
 import os
 import sys
+import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any, BinaryIO
 
@@ -28,6 +31,8 @@ _PASSED_ON = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Of the environment: the rest, keys among it, is nothing for a process that reads foreign files."""
 _PIECE = 1_000_000
 _WALLS_SECONDS = 10
+_WALLS_AGAIN_SECONDS = 60
+"""A child process that did not answer is asked again after this time: /health must not wait for it each time."""
 
 
 class FileReader:
@@ -36,12 +41,16 @@ class FileReader:
     Reading is `bulk` work: as many files are read at a time as `bulk` has threads, and others wait.
     """
 
-    def __init__(self, limits: ReadingLimits, bulk: Bulk | None = None) -> None:
+    def __init__(
+        self, limits: ReadingLimits, bulk: Bulk | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._limits = limits
         self._bulk = bulk or Bulk()
         self._slots = asyncio.Semaphore(self._bulk.workers)
         self._asking = asyncio.Lock()
         self._walls: Walls | None = None
+        self._clock = clock
+        self._ask_walls_at = -math.inf
 
     async def read(self, file: BinaryIO, kind: DocumentKind) -> ReadText:
         """See the port."""
@@ -54,10 +63,11 @@ class FileReader:
         return ReadText([str(page) for page in said["pages"]], is_paged=kind == "pdf", title=said["title"])
 
     async def walls(self) -> Walls:
-        """See the port. Asks a child process once; without its answer no wall is known."""
+        """See the port. Asks a child process once; without its answer no wall is known, and it is asked again later."""
         async with self._asking:
-            if self._walls is None:
+            if self._walls is None and self._clock() >= self._ask_walls_at:
                 self._walls = await _asked_walls()
+                self._ask_walls_at = self._clock() + _WALLS_AGAIN_SECONDS
             return self._walls or Walls((), ())
 
     async def _read_apart(self, file: BinaryIO, kind: DocumentKind) -> dict[str, Any]:
