@@ -24,6 +24,9 @@ from recollect.api.middleware.cors import Cors, check_origins
 from recollect.api.middleware.guard import BodyLimit, HostGuard
 from recollect.api.openai import door as openai_door
 from recollect.api.openai import models as openai_models
+from recollect.api.openai.responses import conversations
+from recollect.api.openai.responses import door as responses_door
+from recollect.api.openai.responses import stored as stored_responses
 from recollect.api.routes import (
     admin,
     agent,
@@ -53,6 +56,9 @@ ROUTERS = (
     agent.router,
     openai_door.router,
     openai_models.router,
+    responses_door.router,
+    stored_responses.router,
+    conversations.router,
     turns.router,
     regenerate.router,
     threads.router,

@@ -18,6 +18,11 @@ class ClientChat:
     `history` are the messages before the user's, `rounds` those behind it: calls of the client's tools and their
     results. `content` is the user's message in parts, where it is more than text. `parameters` go to the model as they
     are; `model` and `api_key` stand in for the configured ones. `unkept` says why nothing of the request is stored.
+
+    `appends`: the client leaves its history to the thread, so that the request is a new turn even where it repeats the
+    last one; `follows` is the turn that it continues, where the client names one. `response` is kept with the turn's
+    result under `response`, and with a round that ends in calls of the client's tools, which is then kept in the store.
+    `proposals` are what the agent proposed in such rounds before.
     """
 
     history: tuple[Json, ...] = ()
@@ -28,6 +33,10 @@ class ClientChat:
     model: str | None = None
     api_key: str | None = field(default=None, repr=False)
     unkept: Unkept | None = None
+    appends: bool = False
+    follows: str | None = None
+    response: Mapping[str, Any] | None = None
+    proposals: tuple[Json, ...] = ()
 
     @property
     def stores_late(self) -> bool:

@@ -7,7 +7,8 @@ from time import perf_counter
 
 from langgraph.runtime import Runtime
 
-from recollect.graph.context import Context, live_context
+from recollect.graph.context import Context, LiveContext, live_context
+from recollect.graph.kept_rounds import open_round
 from recollect.graph.state import Json, State
 from recollect.graph.turn_input import accepted_message, scope_of
 from recollect.graph.turn_result import SAID_SEPARATOR, earlier_replies, turn_result
@@ -20,22 +21,33 @@ async def hand_over(state: State, runtime: Runtime[Context]) -> Json:
     live = await live_context(runtime)
     message = live.accepted or accepted_message(state)
     calls = state["tool_calls"]
-    if calls:
-        own_rounds = state["exchange"][state["brought"] :]
-        if any(item["role"] == "tool" for item in own_rounds):
-            ids = frozenset(call["id"] for call in calls)
-            # Rounds kept after an erasure would survive it: the erasure has dropped the user's rounds by then.
-            if live.fence is not None:
-                await live.fence.check()
-            scope = scope_of(state, stateless=live.is_stateless)
-            live.rounds.keep(scope, ids, own_rounds, state["proposals"])
     timings = {**state["timings_ms"], "total": round((perf_counter() - state["started"]) * 1000, 3)}
     result = turn_result(state, timings) | {"tool_calls": _for_the_client(calls)}
     text = SAID_SEPARATOR.join(earlier_replies(state)) if calls else state["reply"] or ""
     reply = replace(message, role="assistant", content=text, created_at=live.services.memory.clock(), metadata={})
     update = not_owed("not stored")
+    if calls:
+        await _keep_round(state, live, Turn(message, reply, result, update))
     live.listener.answered(Turn(message, reply, result, update))
     return {"timings_ms": timings, "committed": "", "update": update.as_json()}
+
+
+async def _keep_round(state: State, live: LiveContext, turn: Turn) -> None:
+    """Keep the round until the client sends its results: whole in the store, or the agent's part in memory."""
+    scope, fence = scope_of(state, stateless=live.is_stateless), live.fence
+    own_rounds = state["exchange"][state["brought"] :]
+    if live.chat.response is not None and scope.thread_id is not None and fence is not None:
+        records = live.services.memory.store.client_records
+        record = open_round(turn, live.chat, state["exchange"], state["proposals"])
+        async with fence.writing() as writing:
+            writing.on_erased(lambda: records.remove(user_id=record.user_id, record_id=record.id))
+            await records.put(record)
+    elif any(item["role"] == "tool" for item in own_rounds):
+        # Rounds kept after an erasure would survive it: the erasure has dropped the user's rounds by then.
+        if fence is not None:
+            await fence.check()
+        ids = frozenset(call["id"] for call in state["tool_calls"])
+        live.rounds.keep(scope, ids, own_rounds, state["proposals"])
 
 
 def _for_the_client(calls: Sequence[Json]) -> list[Json]:

@@ -12,6 +12,7 @@ from recollect.graph.client_chat import ClientChat
 from recollect.graph.context import Context, LiveContext, live_context
 from recollect.graph.hand_over import hand_over
 from recollect.graph.history import fingerprint, merged
+from recollect.graph.kept_rounds import with_rounds
 from recollect.graph.resources import Services
 from recollect.graph.state import Json, State
 from recollect.graph.tools import as_proposal, offered
@@ -133,8 +134,9 @@ async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
         # The message is stored only now, with its answer: a round that ends in a client's tool calls stores nothing.
         message = await memory.accept(message, fence=live.fence)
     timings = {**state["timings_ms"], "total": round((perf_counter() - state["started"]) * 1000, 3)}
-    history = fingerprint(live.chat.history) if live.placed is not None else None
-    result = turn_result(state, timings, history=history)
+    chat = live.chat
+    history = fingerprint(chat.history) if live.placed is not None and not chat.appends else None
+    result = turn_result(state, timings, history=history, response=with_rounds(chat))
     commit = memory.commit_anew if live.regenerates else memory.commit
     turn = await commit(
         message,
@@ -176,7 +178,7 @@ def _brought(live: LiveContext, scope: Scope) -> Json:
         "exchange": rounds,
         "brought": len(rounds),
         "tool_results": _last_results(rounds),
-        "proposals": proposals,
+        "proposals": [*live.chat.proposals, *proposals],
         "stateless": scope.thread_id is None,
     }
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from recollect.graph.history import KnownMessage, align, ends_with, fingerprint, goes_on, repeats_last
+from recollect.graph.history import KnownMessage, align, ends_with, fingerprint, goes_on, leading_system, repeats_last
 from recollect.graph.state import Json
 from recollect.memory.ports.conversations import Conversations
+from recollect.memory.values.errors import NotFound
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Exchange, Message
 
@@ -59,6 +60,35 @@ async def read_past(conversations: Conversations, scope: Scope, history: Sequenc
     last = unfinished[-1] if unfinished else None
     kept = await _kept(conversations, turns[-1].user) if turns and last is None and fingerprint(history) else None
     return Past(history, turns, len(turns) < limit, last, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A history that goes on from an older turn: the stored messages, and the client's own around them."""
+
+    history: tuple[Json, ...]
+    known: KnownMessage
+
+
+def continued(history: Sequence[Json], exchanges: Sequence[Exchange]) -> Branch:
+    """Return the history with the messages of `exchanges` behind its leading system messages."""
+    opening = leading_system(history)
+    stored = [message for exchange in exchanges for message in exchange.messages]
+    said = [{"role": message.role, "content": message.content} for message in stored]
+    known = (*[None] * opening, *stored, *[None] * (len(history) - opening))
+    return Branch((*history[:opening], *said, *history[opening:]), KnownMessage(known))
+
+
+async def read_until(conversations: Conversations, scope: Scope, turn_id: str, limit: int) -> list[Exchange]:
+    """Read the thread's last `limit` turns up to the turn `turn_id`.
+
+    Raises:
+        NotFound: the thread has no such turn.
+    """
+    turn = await conversations.turn(user_id=scope.user_id, turn_id=turn_id)
+    if turn is None or turn.reply is None or turn.message.thread_id != scope.thread:
+        raise NotFound("The response that this one continues is gone.")
+    return await conversations.recent(scope, limit=limit, before=turn.message.position + 2)
 
 
 async def _kept(conversations: Conversations, message: Message) -> str | None:

@@ -156,6 +156,10 @@ class RunningTurn:
         self.turn_id = turn_id
         self.request = replace(self.request, turn_id=turn_id, regenerate=regenerate)
 
+    def brings(self, chat: ClientChat) -> None:
+        """Take `chat` in place of the request's own."""
+        self.request = replace(self.request, chat=chat)
+
     def failed(self, error: RecollectError) -> None:
         """End the turn without a reply; a turn that was accepted can be repeated."""
         if self._finished.done():

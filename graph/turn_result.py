@@ -1,5 +1,8 @@
 """Builds a turn's result: the recalled memory, the earlier replies, and the fields stored beside its texts."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from recollect.graph.past import FINGERPRINT
 from recollect.graph.state import Json, State
 from recollect.memory.values.turn import RECORDED
@@ -19,8 +22,13 @@ def recalled_json(state: State) -> Json:
     }
 
 
-def turn_result(state: State, timings: Json, *, history: str | None = None) -> Json:
-    """Return the turn's result apart from its texts; `history` is the fingerprint of its client's history before it."""
+def turn_result(
+    state: State, timings: Json, *, history: str | None = None, response: Mapping[str, Any] | None = None
+) -> Json:
+    """Return the turn's result apart from its texts.
+
+    `history` is the fingerprint of its client's history before it, `response` what its client's door keeps with it.
+    """
     result = {
         "model": state["model"],
         "memory": recalled_json(state),
@@ -35,6 +43,8 @@ def turn_result(state: State, timings: Json, *, history: str | None = None) -> J
     }
     if history is not None:
         result[FINGERPRINT] = history
+    if response is not None:
+        result["response"] = dict(response)
     return result if state["finish_reason"] == "stop" else {**result, "finish_reason": state["finish_reason"]}
 
 

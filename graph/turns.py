@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +12,7 @@ from recollect.graph.context import LiveContext
 from recollect.graph.history import KnownMessage, align
 from recollect.graph.loading import load_graph
 from recollect.graph.open_rounds import OpenRounds
-from recollect.graph.past import read_past
+from recollect.graph.past import Past, continued, read_past, read_until
 from recollect.graph.resources import Services
 from recollect.graph.running_turn import RunningTurn, TurnRequest
 from recollect.graph.state import TurnInput
@@ -187,10 +188,26 @@ class TurnRunner:
         past = await read_past(self._memory.store.conversations, request.scope, request.chat.history)
         if request.turn_id is None and (turn_id := past.unfinished(request.message)) is not None:
             running.means(turn_id, regenerate=False)
+        elif request.chat.appends:
+            return await self._continued(running, request.chat, past)
         elif past.is_asked_again(request.message):
             running.means(past.turns[-1].user.turn_id, regenerate=True)
             return past.known(but_last=True)
         return past.known()
+
+    async def _continued(self, running: RunningTurn, chat: ClientChat, past: Past) -> KnownMessage:
+        """Give the turn the history of the turn that it follows, where other turns have followed that one already.
+
+        Raises:
+            NotFound: the turn that it follows is gone.
+        """
+        if chat.follows is None or (past.turns and past.turns[-1].user.turn_id == chat.follows):
+            return past.known()
+        window = running.request.options.get("window", self._memory.config.window)
+        exchanges = await read_until(self._memory.store.conversations, running.request.scope, chat.follows, window)
+        branch = continued(chat.history, exchanges)
+        running.brings(replace(chat, history=branch.history))
+        return branch.known
 
     async def _replaced(self, running: RunningTurn) -> Turn | None:
         """Return the finished turn that is to be regenerated, if the request asks for that.

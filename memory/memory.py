@@ -15,6 +15,7 @@ from recollect.memory.facts.fact_service import FactService
 from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.language.trivial import is_trivial
 from recollect.memory.learning.text_learning import TextLearning
+from recollect.memory.learning.turns.deleting import TurnDeleting
 from recollect.memory.learning.turns.regenerating import Regenerating, last_turn, reopen
 from recollect.memory.learning.turns.turn_service import TurnService
 from recollect.memory.ports.chat_model import ChatModel
@@ -179,6 +180,11 @@ class Memory:
     async def last_turn(self, scope: Scope, turn_id: str) -> Turn:
         """Return the thread's last turn, the only one that can be regenerated; see `regenerating.last_turn`."""
         return await last_turn(self.store, scope, turn_id)
+
+    @property
+    def deleting(self) -> TurnDeleting:
+        """The deletion of single turns."""
+        return TurnDeleting(self.store, self.index, self.turns, self.facts)
 
     async def learned(self, turn: Turn) -> Turn:
         """Wait at most `memory_wait_seconds` until the turn's update has ended and the index follows; return it."""

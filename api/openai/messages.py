@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from recollect.api.openai.callers import wrong
 from recollect.graph.history import text_of
-from recollect.memory.values.errors import InvalidRequest, Problem
 from recollect.memory.values.text import MOST_MESSAGE_CHARACTERS, message_problem
 
 Json = dict[str, Any]
@@ -36,17 +36,25 @@ def read_messages(messages: Sequence[Mapping[str, Any]], *, most: int = MOST_MES
         InvalidRequest: names the first field that is wrong.
     """
     read = [_message(f"messages.{place}", message) for place, message in enumerate(messages)]
-    _check_calls(read)
+    return split_messages(read, [f"messages.{place}" for place in range(len(read))], field="messages", most=most)
+
+
+def split_messages(read: Sequence[Json], fields: Sequence[str], *, field: str, most: int) -> ClientMessages:
+    """Split messages that were read; `fields` name where each came from, and `field` all of them.
+
+    Raises:
+        InvalidRequest: there is none of the user's, it is too long, or a call of tools lacks its result.
+    """
+    _check_calls(read, fields)
     users = [place for place, message in enumerate(read) if message["role"] == "user"]
     if not users:
-        raise _wrong("messages", "must have a message of the role user")
+        raise wrong(field, "must have a message of the role user")
     last = users[-1]
     content: str | list[Json] = read[last]["content"]
     text = text_of(content)
-    field = f"messages.{last}.content"
     problem = message_problem(text, most=most)
     if problem is not None:
-        raise _wrong(field, problem)
+        raise wrong(f"{fields[last]}.content", problem)
     parts = content if isinstance(content, list) else None
     return ClientMessages(tuple(read[:last]), text, parts, tuple(read[last + 1 :]))
 
@@ -54,7 +62,7 @@ def read_messages(messages: Sequence[Mapping[str, Any]], *, most: int = MOST_MES
 def _message(field: str, message: Mapping[str, Any]) -> Json:
     role = message.get("role")
     if not isinstance(role, str) or role not in ROLES:
-        raise _wrong(f"{field}.role", "must be system, developer, user, assistant or tool")
+        raise wrong(f"{field}.role", "must be system, developer, user, assistant or tool")
     content = _content(f"{field}.content", message.get("content"), role)
     read: Json = {"role": "system" if role == "developer" else role, "content": content}
     if role == "tool":
@@ -70,7 +78,7 @@ def _content(field: str, content: Any, role: str) -> str | list[Json]:
     if content is None and role == "assistant":
         return ""
     if not isinstance(content, list):
-        raise _wrong(field, "is missing" if content is None else "must be a string or a list of parts")
+        raise wrong(field, "is missing" if content is None else "must be a string or a list of parts")
     parts = [
         _part(f"{field}.{place}", part, is_users=role == "user")
         for place, part in enumerate(cast("list[Any]", content))
@@ -87,12 +95,12 @@ def _part(field: str, part: Any, *, is_users: bool) -> Json:
         return {"type": "text", "text": _text(f"{field}.refusal", shown.get("refusal"))}
     if is_users and isinstance(kind, str) and kind in MEDIA and isinstance(shown.get(kind), dict):
         return dict(shown)
-    raise _wrong(field, "must be a part of text, or in a user's message of image_url, input_audio or file")
+    raise wrong(field, "must be a part of text, or in a user's message of image_url, input_audio or file")
 
 
 def _calls(field: str, calls: Any) -> Iterator[Json]:
     if not isinstance(calls, list):
-        raise _wrong(field, "must be a list of calls")
+        raise wrong(field, "must be a list of calls")
     for place, call in enumerate(cast("list[Any]", calls)):
         at = f"{field}.{place}"
         shown = _object(at, call)
@@ -107,33 +115,29 @@ def _calls(field: str, calls: Any) -> Iterator[Json]:
         }
 
 
-def _check_calls(messages: Sequence[Mapping[str, Any]]) -> None:
+def _check_calls(messages: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> None:
     """Check that every tool call is followed by its result and every result has its call, as models demand."""
     asked, unanswered = 0, set[str]()
     for place, message in enumerate(messages):
         if message["role"] == "tool":
             if message["tool_call_id"] not in unanswered:
-                raise _wrong(f"messages.{place}.tool_call_id", "answers no tool call of the message before it")
+                raise wrong(f"{fields[place]}.tool_call_id", "answers no tool call of the message before it")
             unanswered.discard(message["tool_call_id"])
             continue
         if unanswered:
             break
         asked, unanswered = place, {call["id"] for call in message.get("tool_calls", ())}
     if unanswered:
-        raise _wrong(f"messages.{asked}.tool_calls", "must be followed by a message of the role tool for each call")
+        raise wrong(f"{fields[asked]}.tool_calls", "must be followed by a message of the role tool for each call")
 
 
 def _object(field: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise _wrong(field, "is missing" if value is None else "must be an object")
+        raise wrong(field, "is missing" if value is None else "must be an object")
     return cast("Mapping[str, Any]", value)
 
 
 def _text(field: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise _wrong(field, "is missing" if value is None else "must be a string")
+        raise wrong(field, "is missing" if value is None else "must be a string")
     return value
-
-
-def _wrong(field: str, problem: str) -> InvalidRequest:
-    return InvalidRequest(f"The request is not valid: see {field}.", problems=[Problem(field, problem)])

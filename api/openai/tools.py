@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from recollect.api.openai.callers import wrong
 from recollect.graph.trust import OWN_TOOLS
-from recollect.memory.values.errors import InvalidRequest, Problem
 
 Json = dict[str, Any]
 
@@ -20,15 +20,15 @@ def read_tools(tools: Sequence[Mapping[str, Any]], choice: Any) -> tuple[Json, .
     names = list[str]()
     for place, tool in enumerate(tools):
         if tool.get("type") != "function" or not isinstance(tool.get("function"), dict):
-            raise _wrong(f"tools.{place}.type", "must be function, with the function beside it")
+            raise wrong(f"tools.{place}.type", "must be function, with the function beside it")
         name = cast("Json", tool["function"]).get("name")
         field = f"tools.{place}.function.name"
         if not isinstance(name, str) or not 1 <= len(name) <= MOST_NAME_CHARACTERS:
-            raise _wrong(field, f"must be a name of 1 to {MOST_NAME_CHARACTERS} characters")
+            raise wrong(field, f"must be a name of 1 to {MOST_NAME_CHARACTERS} characters")
         if name in OWN_TOOLS:
-            raise _wrong(field, "is a tool of the agent's own; choose another name")
+            raise wrong(field, "is a tool of the agent's own; choose another name")
         if name in names:
-            raise _wrong(field, "is the name of another tool too")
+            raise wrong(field, "is the name of another tool too")
         names.append(name)
     _check_choice(choice, names)
     return tuple(dict(tool) for tool in tools)
@@ -38,15 +38,11 @@ def _check_choice(choice: Any, names: Sequence[str]) -> None:
     if choice is None or choice in ("none", "auto"):
         return
     if not names:
-        raise _wrong("tool_choice", "needs tools to choose from")
+        raise wrong("tool_choice", "needs tools to choose from")
     if isinstance(choice, dict):
         chosen = cast("Json", choice)
         function: Any = chosen.get("function")
         if chosen.get("type") == "function" and (
             not isinstance(function, dict) or cast("Json", function).get("name") not in names
         ):
-            raise _wrong("tool_choice", "must name one of the tools")
-
-
-def _wrong(field: str, problem: str) -> InvalidRequest:
-    return InvalidRequest(f"The request is not valid: see {field}.", problems=[Problem(field, problem)])
+            raise wrong("tool_choice", "must name one of the tools")

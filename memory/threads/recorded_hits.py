@@ -47,6 +47,11 @@ def of_document(document_id: str) -> IsGone:
     return lambda hit: _document_of(hit).get("id") == document_id
 
 
+def of_turn(turn_id: str) -> IsGone:
+    """Make the test for a turn's hits: its two messages."""
+    return lambda hit: hit.get("turn_id") == turn_id and hit.get("kind") == "episode"
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedHits:
     """Blanks hits in the stored turns."""
@@ -60,6 +65,14 @@ class RecordedHits:
             StoreUnavailable: some are not blank yet; another call completes it.
         """
         await self._blank(scope.user_id, of_thread(scope.thread))
+
+    async def blank_turn(self, user_id: str, turn_id: str) -> None:
+        """Blank the hits that the user's turns recalled from the turn, which is deleted by now.
+
+        Raises:
+            StoreUnavailable: some are not blank yet; another call completes it.
+        """
+        await self._blank(user_id, of_turn(turn_id))
 
     async def blank_document(self, owner: str, document_id: str) -> None:
         """Blank the hits that turns recalled from the document, which no search finds any more.

@@ -16,6 +16,8 @@ from tests.service.support.shapes import refused
 from tests.service.support.walk import CALLS, Ids, steady
 
 SECRETS = ("heliotrope", "quokka", "marzipan")
+OF_A_THREAD = ("{thread_id}", "{session_id}", "/archive", "/summary", "/messages", "{conversation_id}", "/items")
+"""Ends of paths that are about a thread alone."""
 NOBODYS = Ids(
     user_id="nobody-such",
     thread_id="no-such-thread",
@@ -137,7 +139,7 @@ def test_in_ones_own_name_anothers_ids_are_ids_of_nothing(
         for thread in ({}, {"thread_id": "adas-thread", "session_id": "adas-thread"}):
             if call.makes and thread:
                 continue
-            if operation[1].endswith(("{thread_id}", "{session_id}", "/archive", "/summary", "/messages")) and thread:
+            if operation[1].endswith(OF_A_THREAD) and thread:
                 continue  # about the thread alone, which is the caller's own
             check_own(client, operation, (replace(bobs, **thread), replace(NOBODYS, **thread)), name)
 

@@ -110,13 +110,14 @@ def test_the_examples_are_true(document: dict[str, Any], offline: Service, user:
 def test_every_documented_path_answers(document: dict[str, Any], offline: Service, user: str) -> None:
     turn = offline.turn("Hello.", user=user, thread="t1")
     ids = {"turn_id": turn["turn_id"], "thread_id": "t1", "user_id": user, "model_id": "offline"}
+    ids |= {"response_id": f"resp_{turn['turn_id']}", "conversation_id": "t1"}
     own, shared = FactsOf(offline, user).put("name", value="Ada"), FactsOf(offline, None).put("motto", value="be kind")
     note = offline.http.post("/api/memory", json={"user_id": user, "content": "Likes tea."}).json()
     ids["memory_id"] = note["id"]
     for method, path in operations(document):
         if method == "get" and not ELSEWHERE & set(path.split("/")):
             fact_id = shared["id"] if "global" in path else own["id"]
-            answer = offline.http.get(path.format(**ids, fact_id=fact_id), params={"user_id": user})
+            answer = offline.http.get(path.format(**ids, fact_id=fact_id), params={"user_id": user, "user": user})
             assert answer.status_code == 200, path
     assert FactsOf(offline, None).ask("DELETE", f"/{shared['id']}").status_code == 204
 

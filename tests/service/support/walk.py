@@ -33,7 +33,8 @@ class Ids:
 
     def in_path(self, path: str) -> str:
         """Return the path with these ids in it."""
-        return path.format(**{item.name: getattr(self, item.name) for item in fields(self)})
+        ids = {item.name: getattr(self, item.name) for item in fields(self)}
+        return path.format(**ids, response_id=f"resp_{self.turn_id}", conversation_id=self.thread_id)
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,10 @@ def _chat(ids: Ids) -> Json:
         "memory_id": ids.thread_id,
         "memory_scope": "user",
     }
+
+
+def _response(ids: Ids) -> Json:
+    return {"input": "What is my codeword?", "user": ids.user_id, "conversation": ids.thread_id}
 
 
 CALLS: Mapping[tuple[str, str], Call] = {
@@ -136,6 +141,14 @@ CALLS: Mapping[tuple[str, str], Call] = {
     ("get", "/api/erasures/{erasure_id}"): Call(None),
     # A client names its own end user there; a key bound to one user overrides it, so no other user is reached.
     ("post", "/v1/chat/completions"): Call(None, 200, makes=True, body=_chat),
+    ("post", "/v1/responses"): Call(None, 200, makes=True, body=_response),
+    ("get", "/v1/responses/{response_id}"): Call(None),
+    ("delete", "/v1/responses/{response_id}"): Call(None),
+    ("get", "/v1/responses/{response_id}/input_items"): Call(None),
+    ("post", "/v1/conversations"): Call(None, 200, makes=True, body=lambda _: {}),
+    ("get", "/v1/conversations/{conversation_id}"): Call(None),
+    ("delete", "/v1/conversations/{conversation_id}"): Call(None),
+    ("get", "/v1/conversations/{conversation_id}/items"): Call(None),
     ("get", "/v1/models"): Call(None, 200),
     ("get", "/v1/models/{model_id}"): Call(None),
     ("get", "/metrics"): ADMINS,

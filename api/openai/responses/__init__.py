@@ -1,0 +1,1 @@
+"""Serves OpenAI's Responses: responses, their items, and conversations."""

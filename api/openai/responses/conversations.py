@@ -1,0 +1,160 @@
+"""`/v1/conversations`: threads, as OpenAI's clients make, read and delete them."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from recollect.api.auth.caller import WhoCalls
+from recollect.api.openai.callers import wrong
+from recollect.api.openai.responses.answers import ConversationAnswer, DeletedConversationAnswer, ItemsAnswer
+from recollect.api.openai.responses.ids import turn_of_answer, turn_of_input
+from recollect.api.openai.responses.pages import After, Limit, Order, page_of
+from recollect.api.openai.responses.requests import Metadata, Objects
+from recollect.api.openai.responses.shapes import messages_items
+from recollect.api.openai.responses.whose import NamedUser
+from recollect.api.openai_errors import RESPONSES
+from recollect.api.schemas.requests import Id
+from recollect.api.state import OpenMemory
+from recollect.memory.memory import Memory
+from recollect.memory.ports.client_records import ClientRecord
+from recollect.memory.values.errors import NotFound
+from recollect.memory.values.scope import Scope
+
+router = APIRouter(prefix="/v1", tags=["openai"])
+
+Json = dict[str, Any]
+NO_CONVERSATION = "There is no such conversation of this user."
+
+
+class ConversationRequest(BaseModel):
+    """A conversation that is made by hand. A response makes one at its first use too."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    metadata: Metadata | None = Field(None, description="Up to 16 pairs of texts.")
+    items: Objects | None = Field(None, description="Must be empty: responses add the items.")
+
+
+@router.post(
+    "/conversations",
+    response_model=None,
+    summary="Make a conversation",
+    description="Responses that name it in `conversation` are turns of the thread with its id.",
+    responses={200: {"model": ConversationAnswer}, **RESPONSES},
+)
+async def create_conversation(
+    user_id: NamedUser, memory: OpenMemory, body: ConversationRequest | None = None
+) -> JSONResponse:
+    """Make it under a new id."""
+    wish = body or ConversationRequest.model_validate({})
+    if wish.items:
+        raise wrong("items", "must be empty: responses add the items of a conversation")
+    thread_id = f"conv_{uuid4().hex}"
+    content = {"metadata": dict(wish.metadata or {})}
+    record = ClientRecord(user_id, thread_id, _record_id(thread_id), "conversation", memory.clock(), None, content)
+    async with memory.fences.writing(user_id, thread_id) as writing:
+        records = memory.store.client_records
+        writing.on_erased(lambda: records.remove(user_id=user_id, record_id=record.id))
+        await records.insert(record)
+    return JSONResponse(_shown(record))
+
+
+@router.get(
+    "/conversations/{conversation_id}",
+    response_model=None,
+    summary="A conversation",
+    responses={200: {"model": ConversationAnswer}, **RESPONSES},
+)
+async def get_conversation(conversation_id: Id, user_id: NamedUser, memory: OpenMemory) -> JSONResponse:
+    """404 for one that nobody made or wrote to."""
+    return JSONResponse(_shown(await _conversation(memory, Scope(user_id, conversation_id))))
+
+
+@router.delete(
+    "/conversations/{conversation_id}",
+    response_model=None,
+    summary="Delete a conversation",
+    description="Its thread with all its messages, and what its turns taught; 409 `update_pending` while one of them "
+    "is being learned from.",
+    responses={200: {"model": DeletedConversationAnswer}, **RESPONSES},
+)
+async def delete_conversation(
+    conversation_id: Id, user_id: NamedUser, caller: WhoCalls, memory: OpenMemory
+) -> JSONResponse:
+    """404 for one that nobody made or wrote to."""
+    scope = Scope(user_id, conversation_id)
+    await _conversation(memory, scope)
+    async for turns in memory.store.conversations.every(scope):
+        for turn in turns:
+            await memory.deleting.take_back(turn)
+    await memory.threads.delete(scope, by=caller.name)
+    return JSONResponse({"id": conversation_id, "object": "conversation.deleted", "deleted": True})
+
+
+@router.get(
+    "/conversations/{conversation_id}/items",
+    response_model=None,
+    summary="The messages of a conversation",
+    description="Those of finished turns.",
+    responses={200: {"model": ItemsAnswer}, **RESPONSES},
+)
+async def get_items(
+    conversation_id: Id,
+    user_id: NamedUser,
+    memory: OpenMemory,
+    limit: Limit = 20,
+    order: Order = "desc",
+    after: After = None,
+) -> JSONResponse:
+    """One page."""
+    scope = Scope(user_id, conversation_id)
+    await _conversation(memory, scope)
+    position = await _position(memory, scope, after)
+    conversations = memory.store.conversations
+    if after is not None and position is None:
+        found = []
+    elif order == "asc":
+        # One turn more than asked for, which tells whether there is another page.
+        found = await conversations.exchanges(scope, after=(position or 0) - 2, limit=limit + 1)
+    else:
+        found = await conversations.recent(scope, limit=limit + 1, before=None if position is None else position + 2)
+    items = messages_items([message for exchange in found for message in exchange.messages])
+    return JSONResponse(page_of(items, limit=limit, order=order, after=after))
+
+
+async def _conversation(memory: Memory, scope: Scope) -> ClientRecord:
+    """Return the record of the conversation; one as it would be, where only turns made it."""
+    record_id = _record_id(scope.thread)
+    record = await memory.store.client_records.record(user_id=scope.user_id, record_id=record_id)
+    if record is not None:
+        return record
+    first = await memory.store.conversations.messages(scope, limit=1)
+    if not first:
+        raise NotFound(NO_CONVERSATION)
+    return ClientRecord(scope.user_id, scope.thread, record_id, "conversation", first[0].created_at)
+
+
+async def _position(memory: Memory, scope: Scope, after: str | None) -> int | None:
+    """Return the position of the turn that the item `after` belongs to."""
+    turn_id = (turn_of_answer(after) or turn_of_input(after)) if after is not None else None
+    turn = None if turn_id is None else await memory.find_turn(user_id=scope.user_id, turn_id=turn_id)
+    return turn.message.position if turn is not None and turn.message.thread_id == scope.thread else None
+
+
+def _record_id(thread_id: str) -> str:
+    """Return the id of a conversation's record: no turn's id holds a slash."""
+    return f"conversation/{thread_id}"
+
+
+def _shown(record: ClientRecord) -> Json:
+    metadata: Mapping[str, str] = record.content.get("metadata") or {}
+    return {
+        "id": record.thread_id,
+        "object": "conversation",
+        "created_at": int(record.created_at.timestamp()),
+        "metadata": dict(metadata),
+    }

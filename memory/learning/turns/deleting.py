@@ -1,0 +1,80 @@
+"""Deletion of one turn: what it taught is taken back, then its messages go, and every copy of their text."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from recollect.memory.learning.turns.regenerating import reopen
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.vector_index import PointStore
+from recollect.memory.threads.recorded_hits import RecordedHits
+from recollect.memory.values.errors import IndexUnavailable, NotFound
+from recollect.memory.values.turn import Turn, derived_id
+
+logger = logging.getLogger(__name__)
+
+
+class Undoing(Protocol):
+    """The part of `TurnService` that a deletion uses."""
+
+    async def undo(self, user_id: str, turn_id: str, *, force: bool = False) -> dict[str, Any]:
+        """Take back all that the turn taught."""
+        ...
+
+
+class Forgetting(Protocol):
+    """The part of `FactService` that a deletion uses."""
+
+    async def forget(self, user_id: str, fact_id: str) -> None:
+        """Remove the fact's text everywhere."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDeleting:
+    """Deletes turns. After a failure the same call completes what is left."""
+
+    store: Store
+    index: PointStore
+    turns: Undoing
+    facts: Forgetting
+
+    async def delete(self, user_id: str, turn_id: str) -> None:
+        """Delete the turn: the facts that it added are forgotten, those that it ended hold again.
+
+        Facts that have changed since stay as they are.
+
+        Raises:
+            NotFound: the user has no such turn.
+            UpdatePending: the turn is still being learned from.
+            StoreUnavailable: a part is deleted.
+        """
+        turn = await self.store.conversations.turn(user_id=user_id, turn_id=turn_id)
+        if turn is None:
+            raise NotFound("There is no such turn of this user.")
+        await self.take_back(turn)
+        # The summary goes first: after a kill between the two, the same call still finds the turn.
+        await reopen(self.store, turn.message)
+        await self.store.conversations.remove(user_id=user_id, turn_ids=[turn_id])
+        await RecordedHits(self.store).blank_turn(user_id, turn_id)
+        await self._remove_points(user_id, turn_id)
+
+    async def take_back(self, turn: Turn) -> None:
+        """Undo what the turn taught, and forget the facts that it added."""
+        user_id, turn_id = turn.message.user_id, turn.message.turn_id
+        if turn.update is None:
+            return
+        undone = await self.turns.undo(user_id, turn_id, force=True)
+        added: list[Mapping[str, Any]] = undone["undone"]
+        for fact_id in dict.fromkeys(change["fact_id"] for change in added):
+            fact = await self.store.facts.fact(user_id=user_id, fact_id=fact_id)
+            if fact is not None and fact.turn_id == turn_id and fact.ended is not None and fact.status != "forgotten":
+                await self.facts.forget(user_id, fact_id)
+
+    async def _remove_points(self, user_id: str, turn_id: str) -> None:
+        ids = [derived_id(user_id, turn_id, role) for role in ("user", "assistant")]
+        try:
+            await self.index.remove(user_id=user_id, ids=ids)
+        except IndexUnavailable:
+            logger.warning("a deleted turn's points wait for the repair", extra={"action": "deleted_points_wait"})
