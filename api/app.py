@@ -13,6 +13,7 @@ from recollect.api import errors, openapi
 from recollect.api.auth.access_rules import AccessRules, TokenRules, check_rules
 from recollect.api.auth.admission import open_admission
 from recollect.api.auth.lock import Lock
+from recollect.api.auth.page_sessions import PageSessions
 from recollect.api.auth.visits import VisitRules, Visits, check_public_url
 from recollect.api.headers import SecurityHeaders
 from recollect.api.inspector import docs, static_files
@@ -50,6 +51,7 @@ from recollect.api.version import VERSION
 from recollect.graph.resources import Services, SharedServices, shared
 from recollect.graph.turns import TurnRunner
 from recollect.memory.index.reindexing import Reindexer
+from recollect.memory.memory import Memory
 from recollect.settings import Settings, current_settings
 
 ROUTERS = (
@@ -110,6 +112,11 @@ def create_app(
     def origins() -> tuple[str, ...]:
         return (settings or current_settings()).cors_origins
 
+    def own_pages() -> tuple[str, ...]:
+        """Name the inspector's own page too: a proxy may have changed the `Host` that it came to."""
+        public = (settings or current_settings()).public_url
+        return (*origins(), *([public.rstrip("/")] if public else []))
+
     def most_characters() -> int:
         return (settings or current_settings()).max_message_characters
 
@@ -141,7 +148,7 @@ def create_app(
     app.add_middleware(BodyLimit, paths=guarded, most_characters=most_characters, most_uploaded=most_uploaded)
     app.add_middleware(Lock, admission=lambda: app.state.admission, visits=visits, own=guarded)
     app.add_middleware(Cors, origins=origins, own=guarded, visitor=visitor)
-    app.add_middleware(HostGuard, names=names, origins=origins, hosts=hosts, own=guarded, visitor=visitor)
+    app.add_middleware(HostGuard, names=names, origins=own_pages, hosts=hosts, own=guarded, visitor=visitor)
     app.add_middleware(PageDoor, visits=visits, has_pages=is_alone)
     app.add_middleware(SecurityHeaders, paths=guarded)
     app.add_middleware(AccessLog, paths=guarded)
@@ -155,7 +162,7 @@ def _lifespan(
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         chosen = settings or await _settings()
         rules = access_rules(chosen)
-        app.state.visits = Visits(visit_rules(chosen))
+        entry = visit_rules(chosen)
         app.state.owner_token = token = secrets.token_urlsafe(32)
         async with open_observer(chosen.otel_exporter_otlp_endpoint, app.state) as observer:
             opened = await services.open(settings, url=url, token=token, observer=observer)
@@ -166,6 +173,7 @@ def _lifespan(
             app.state.reindexer = reindexer = Reindexer(memory.store, memory.index, memory.embedder)
             app.state.mcp = mcp_door = mcp.McpDoor(memory)
             try:
+                app.state.visits = Visits(entry, _page_sessions(chosen, memory))
                 async with open_admission(rules, memory.keys, owner_token=token) as app.state.admission:
                     yield
             finally:
@@ -214,10 +222,22 @@ def visit_rules(settings: Settings) -> VisitRules:
     check_public_url(settings.public_url)
     return VisitRules(
         is_on=settings.inspector == "on",
-        needs_sign_in=settings.auth != "none",
         public_url=settings.public_url,
         allows_insecure=settings.allow_insecure,
+    )
+
+
+def _page_sessions(settings: Settings, memory: Memory) -> PageSessions | None:
+    """Return the inspector's sessions; None without AUTH, where nobody signs in."""
+    if settings.auth == "none":
+        return None
+    return PageSessions(
+        memory.store.sessions,
+        memory.keys,
+        memory.fences,
+        clock=memory.clock,
         idle=timedelta(minutes=settings.session_minutes),
+        has_keys=settings.auth == "api_key",
     )
 
 

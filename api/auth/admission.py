@@ -9,7 +9,7 @@ from typing import Protocol
 
 from recollect.api.auth.access_rules import AccessRules, TokenRules
 from recollect.api.auth.caller import Caller
-from recollect.api.auth.rate_limit import RateLimit
+from recollect.api.auth.rate_limit import RateLimit, take
 from recollect.memory.ports.key_ring import KeyRing
 from recollect.memory.values.errors import Unauthorized
 
@@ -40,7 +40,7 @@ class KeyCredentials:
         key = await self.ring.find(token)
         if key is None:
             raise Unauthorized(INVALID)
-        return Caller(f"key:{key.id}", key.user_id, is_admin=key.role == "admin")
+        return Caller(f"key:{key.id}", key.user_id, is_admin=key.role == "admin", key_id=key.id)
 
 
 class Admission:
@@ -61,6 +61,25 @@ class Admission:
         self.limits = limits
         self.failures = failures
         self._owner_token = owner_token.encode()
+
+    async def proven(self, token: bytes | None, address: str) -> Caller:
+        """Return the token's caller. Only failures count against `address`: a guesser blocks no valid caller there.
+
+        Raises:
+            Unauthorized: there is no token, or nobody with it may call.
+            RateLimited: too many such failures came from the address.
+            StoreUnavailable, IssuerUnavailable: it cannot be found out now.
+        """
+        try:
+            return await self._shown(token)
+        except Unauthorized:
+            take(self.failures, address)
+            raise
+
+    async def _shown(self, token: bytes | None) -> Caller:
+        if token is None or self.credentials is None:
+            raise Unauthorized
+        return await self.credentials.caller(token.decode("latin-1"))
 
     def is_owners(self, token: bytes | None) -> bool:
         """Tell whether the token is the one in the lock file of DATA_DIR."""

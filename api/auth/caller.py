@@ -4,7 +4,8 @@
 door and MCP get the user from it. Another user's memory answers as if it did not exist.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
@@ -18,12 +19,15 @@ class Caller:
     """An authenticated caller.
 
     `user_id`: the one user that it may act for; None: any. `name` tells callers apart in rate limits and erasure
-    receipts: a key's id, or a hash; never a secret.
+    receipts: a key's id, or a hash; never a secret. `key_id` and `ends_at` (UTC) tell what ends a session: the key that
+    was shown, the end of the token.
     """
 
     name: str
     user_id: str | None = None
     is_admin: bool = False
+    key_id: str | None = field(default=None, compare=False)
+    ends_at: datetime | None = field(default=None, compare=False)
 
     def acts_for(self, given: str | None, *, field: str = "user_id") -> str:
         """Return the user of this call: `given`, or the bound caller's own user where it is None.

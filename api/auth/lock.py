@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.api.auth.admission import Admission, Credentials
+from recollect.api.auth.admission import Admission
 from recollect.api.auth.bearer import bearer_token, is_from_this_machine, sender
 from recollect.api.auth.caller import ANYBODY, NOBODY, OWNER, Caller
-from recollect.api.auth.rate_limit import RateLimit
+from recollect.api.auth.rate_limit import take
 from recollect.api.auth.visits import STATIC, Visit, Visits, is_page
 from recollect.api.errors import error_answer
-from recollect.memory.values.errors import RateLimited, RecollectError, Unauthorized
+from recollect.memory.values.errors import RecollectError
 
 OPEN = frozenset({"/docs", "/redoc", "/openapi.json"})
 """Paths that need no key: pages and texts that are the same for everybody."""
@@ -63,17 +63,17 @@ class Lock:
             return OWNER
         address = sender(scope)
         if path in OPEN:
-            _take(admission.limits, address)
+            take(admission.limits, address)
             return NOBODY
         if admission.credentials is None:
             caller, counted = ANYBODY, address
         else:
-            caller = await _proven(admission, admission.credentials, token, address)
+            caller = await admission.proven(token, address)
             counted = caller.name
         if not path.startswith(self.own):
             caller.check_admin()
         if path != UNCOUNTED:
-            _take(admission.limits, counted)
+            take(admission.limits, counted)
         return caller
 
     async def _visitor(self, scope: Scope, admission: Admission) -> Caller:
@@ -81,26 +81,5 @@ class Lock:
         visit: Visit = await self._visits().enter(scope)
         scope.setdefault("state", {})["visit"] = visit
         caller = visit.caller or NOBODY
-        _take(admission.limits, sender(scope) if caller in (ANYBODY, NOBODY) else caller.name)
+        take(admission.limits, sender(scope) if caller in (ANYBODY, NOBODY) else caller.name)
         return caller
-
-
-async def _proven(admission: Admission, credentials: Credentials, token: bytes | None, address: str) -> Caller:
-    """Return the token's caller. Only failures count against `address`: a guesser blocks no valid caller there."""
-    try:
-        return await _shown(credentials, token)
-    except Unauthorized:
-        _take(admission.failures, address)
-        raise
-
-
-async def _shown(credentials: Credentials, token: bytes | None) -> Caller:
-    if token is None:
-        raise Unauthorized
-    return await credentials.caller(token.decode("latin-1"))
-
-
-def _take(limit: RateLimit | None, sender: str) -> None:
-    seconds = limit.take(sender) if limit is not None else 0
-    if seconds:
-        raise RateLimited(retry_after=seconds)

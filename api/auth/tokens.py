@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import jwt
@@ -73,8 +74,8 @@ class TokenCredentials:
             raise _refused("no user")
         name = f"subject:{hashlib.sha256(user_id.encode()).hexdigest()[:32]}"
         if any(_says(claims.get(claim), value) for claim, value in self._admin_claims):
-            return Caller(name, is_admin=True)
-        return Caller(name, user_id)
+            return Caller(name, is_admin=True, ends_at=_end(claims))
+        return Caller(name, user_id, ends_at=_end(claims))
 
     async def _claims(self, token: str) -> Mapping[str, Any]:
         if len(token) > MOST_TOKEN_CHARACTERS:
@@ -112,6 +113,14 @@ async def open_tokens(rules: TokenRules) -> AsyncGenerator[TokenCredentials]:
 def _refused(reason: str) -> Unauthorized:
     logger.info("token refused", extra={"action": "token_refused", "reason": reason})
     return Unauthorized(INVALID)
+
+
+def _end(claims: Mapping[str, Any]) -> datetime:
+    """Return the token's end; one beyond all dates is the last of them. PyJWT has checked that it is a number."""
+    try:
+        return datetime.fromtimestamp(int(claims["exp"]), UTC)
+    except (OverflowError, ValueError, OSError):
+        return datetime.max.replace(tzinfo=UTC)
 
 
 def _splits(claim: str) -> tuple[tuple[str, str], ...]:

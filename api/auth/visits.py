@@ -6,18 +6,19 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+from recollect.api.auth.access_rules import LOOPBACK_NAMES
 from recollect.api.auth.caller import ANYBODY, Caller
+from recollect.api.auth.page_sessions import PageSessions
 from recollect.memory.values.errors import ConfigurationError, Forbidden
 
 SIGN_IN, SIGN_OUT, CHOOSE_USER = "/sign-in", "/sign-out", "/user"
 STATIC = "/static/"
 """Where the pages' style sheet and scripts are, which are the same for everybody."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-LIVE = "recollect-live"
+LIVE = b"recollect-live"
 """The header of requests that a page sends by itself: they do not keep a session open."""
 
 _PAGES = frozenset({"/", SIGN_IN, SIGN_OUT, CHOOSE_USER, "/users", "/operations"})
@@ -36,19 +37,23 @@ class ForeignPage(Forbidden):
     code = "foreign_origin"
 
 
+class InsecureSignIn(Forbidden):
+    """Signing in over plain HTTP shows the key to the network; use HTTPS (PUBLIC_URL), or set ALLOW_INSECURE=true."""
+
+    code = "insecure_sign_in"
+
+
 @dataclass(frozen=True, slots=True)
 class VisitRules:
     """The settings of visits.
 
-    `is_on`: INSPECTOR. `needs_sign_in`: with AUTH. `public_url`: the address that people see, None: the one that they
-    came to. `idle`: how long a session lives without an act.
+    `is_on`: INSPECTOR. `public_url`: the address that people see, None: the one that they came to. `allows_insecure`:
+    also over plain HTTP on other machines.
     """
 
     is_on: bool = True
-    needs_sign_in: bool = False
     public_url: str | None = None
     allows_insecure: bool = False
-    idle: timedelta = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +75,42 @@ class Visit:
 
 
 class Visits:
-    """Finds each request's visit."""
+    """Finds each request's visit. `sessions` None: without AUTH, where nobody signs in."""
 
-    def __init__(self, rules: VisitRules) -> None:
+    def __init__(self, rules: VisitRules, sessions: PageSessions | None = None) -> None:
         self.rules = rules
-        self._anybody = None if rules.needs_sign_in else ANYBODY
+        self.sessions = sessions
 
     async def enter(self, scope: Mapping[str, Any]) -> Visit:
         """Return the request's visit.
 
-        Without AUTH a visit proves nothing and is stored nowhere: its secret only ties the pages' tokens to a browser.
+        Where nobody has signed in, a visit proves nothing and is stored nowhere: its secret only ties the pages'
+        tokens to a browser.
 
         Raises:
             ForeignPage: the request would change something, and its Origin is not the inspector's own.
+            StoreUnavailable: the sessions cannot be asked now.
         """
         if scope["method"] not in SAFE:
             check_origin(scope, self.rules.public_url)
         secret = read_cookie(scope, self.cookie_name(scope))
         if secret is None or not _SECRET.fullmatch(secret):
-            return Visit(secrets.token_urlsafe(32), self._anybody, is_new=True)
-        return Visit(secret, self._anybody)
+            return Visit(secrets.token_urlsafe(32), None if self.sessions else ANYBODY, is_new=True)
+        if self.sessions is None:
+            return Visit(secret, ANYBODY)
+        is_act = all(name != LIVE for name, _ in scope["headers"])
+        return Visit(secret, await self.sessions.caller(secret, is_act=is_act))
+
+    def check_transport(self, scope: Mapping[str, Any]) -> None:
+        """Check that a key may be typed here: nobody on the way can read it.
+
+        Raises:
+            InsecureSignIn: the pages are reached over plain HTTP, from another machine.
+        """
+        if self.is_secure(scope) or self.rules.allows_insecure:
+            return
+        if urlsplit(_own(scope, self.rules.public_url)).hostname not in LOOPBACK_NAMES:
+            raise InsecureSignIn
 
     def is_secure(self, scope: Mapping[str, Any]) -> bool:
         """Tell whether people reach the pages over HTTPS."""

@@ -8,6 +8,7 @@ from recollect.api.auth.visits import Visit, Visits, is_page, read_cookie
 from recollect.api.errors import ERROR_FORM, plain_error
 from recollect.api.headers import PAGE_HEADERS
 from recollect.api.inspector.error_pages import error_page
+from recollect.api.inspector.frame import address
 from recollect.api.inspector.rendering import render
 
 COOKIES = "page_cookies"
@@ -44,7 +45,7 @@ class PageDoor:
             await send(message)
 
         if is_visited and self._lacks_its_cookie(scope):
-            return await render("reload.html", address=_address(scope))(scope, receive, sending)
+            return await render("reload.html", address=address(scope))(scope, receive, sending)
         return await self.app(scope, receive, sending)
 
     def _lacks_its_cookie(self, scope: Scope) -> bool:
@@ -79,9 +80,3 @@ def _others(message: Message) -> list[tuple[bytes, bytes]]:
     """Return the answer's headers without those that every page has."""
     own = {name for name, _ in PAGE_HEADERS}
     return [header for header in message["headers"] if header[0].lower() not in own]
-
-
-def _address(scope: Scope) -> str:
-    query: bytes = scope["query_string"]
-    raw: bytes = scope.get("raw_path") or scope["path"].encode()
-    return raw.decode("latin-1") + (f"?{query.decode('latin-1')}" if query else "")

@@ -10,12 +10,14 @@ from starlette.types import Scope
 
 from recollect.api.auth.visits import SAFE, SIGN_IN, Visit
 from recollect.api.headers import PAGE_HEADERS
-from recollect.api.inspector.frame import frame_of, is_partial
+from recollect.api.inspector.frame import address, frame_of, is_partial
 from recollect.api.inspector.rendering import render
 
 POSTED = "posted_fields"
 """The name in a request's state under which a refused form's fields wait to be sent again."""
 STALE = "stale_token"
+REPEATABLE = frozenset({STALE, "unauthorized", "store_unavailable"})
+"""Errors after which the form is offered again as it was, so that nothing typed is lost."""
 UNAUTHORIZED, UNAVAILABLE = 401, 503
 TRY_AGAIN_SECONDS = 5
 TITLES: Mapping[int, str] = {
@@ -34,15 +36,14 @@ def error_page(scope: Scope, whole: Mapping[str, Any], status: int, headers: Map
     """Return the error as a page, or as a notice for a page that asked for a part; 401 leads to the sign-in."""
     request, error = Request(scope), whole["error"]
     if status == UNAUTHORIZED and scope["method"] in SAFE and not is_partial(request):
-        wanted = scope["path"] + (f"?{request.url.query}" if request.url.query else "")
-        return RedirectResponse(f"{SIGN_IN}?next={quote(wanted, safe='')}", 303)
+        return RedirectResponse(f"{SIGN_IN}?next={quote(address(scope), safe='')}", 303)
     visit: Visit | None = scope.get("state", {}).get("visit")
     values = {
         **frame_of(request),
         "title": TITLES.get(status, "Something went wrong"),
         "error": error,
-        "address": scope["path"],
-        "posted": scope.get("state", {}).get(POSTED, ()) if error["code"] == STALE else (),
+        "address": address(scope),
+        "posted": scope.get("state", {}).get(POSTED, ()) if error["code"] in REPEATABLE else (),
     }
     part = "notice" if is_partial(request) else None
     answer = render("error.html", status=status, part=part, **values)

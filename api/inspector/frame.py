@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import Request
+from starlette.types import Scope
 
 from recollect.api.auth.caller import Caller
 from recollect.api.auth.visits import Visit, read_cookie
@@ -38,6 +39,13 @@ def shown_user(request: Request, caller: Caller) -> str:
     """Return whose memory the page shows: the address's user, else the caller's own, the last chosen one, or `me`."""
     named = request.path_params.get("user_id") or _in_path(request.url.path)
     return caller.user_id or _valid(named) or _valid(read_cookie(request.scope, CHOSEN)) or FIRST_USER
+
+
+def address(scope: Scope) -> str:
+    """Return the request's path and query as they came."""
+    query: bytes = scope["query_string"]
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    return raw.decode("latin-1") + (f"?{query.decode('latin-1')}" if query else "")
 
 
 def is_partial(request: Request) -> bool:

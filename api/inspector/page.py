@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from fastapi.responses import RedirectResponse, Response
-from starlette.datastructures import UploadFile
 
 from recollect.api.auth.caller import Caller, caller_of
 from recollect.api.auth.visits import SAFE, SIGN_IN, Visit
@@ -64,13 +63,12 @@ async def _entered(request: Request) -> None:
     if request.method in SAFE:
         return
     given = request.headers.get(TOKEN_HEADER)
-    fields = [] if given is not None else (await request.form()).multi_items()
-    texts = [(name, value) for name, value in fields if not isinstance(value, UploadFile)]
     if given is None:
-        given = next((value for name, value in texts if name == TOKEN), "")
-    if not visit.is_own(given):
+        fields = [(name, text) for name, text in (await request.form()).multi_items() if isinstance(text, str)]
+        given = next((text for name, text in fields if name == TOKEN), "")
         if request.url.path != SIGN_IN:  # a key is never written into a page
-            setattr(request.state, POSTED, [(name, value) for name, value in texts if name != TOKEN])
+            setattr(request.state, POSTED, [(name, text) for name, text in fields if name != TOKEN])
+    if not visit.is_own(given):
         raise StaleToken
 
 

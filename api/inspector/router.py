@@ -5,8 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Form
 from fastapi.responses import Response
 
+from recollect.api.auth.caller import ADMIN_ONLY
 from recollect.api.auth.visits import CHOOSE_USER
-from recollect.api.inspector import facts, search, talk, threads
+from recollect.api.inspector import facts, search, sign_in, talk, threads
 from recollect.api.inspector.door import COOKIES
 from recollect.api.inspector.frame import CHOSEN, PAGES
 from recollect.api.inspector.page import ENTERED, SIGNED_IN, OpenPage
@@ -39,14 +40,19 @@ async def choose_user(
 
 
 @nowhere.get("/users")
-@nowhere.get("/operations")
 @nowhere.api_route("/users/{rest:path}", methods=["GET", "POST"])
-@nowhere.api_route("/operations/{rest:path}", methods=["GET", "POST"])
 async def get_nowhere(page: OpenPage) -> Response:
     """Answer 404 to somebody who has signed in."""
     raise NotFound("There is no such page.")
 
 
+@nowhere.get("/operations", dependencies=[ADMIN_ONLY])
+@nowhere.api_route("/operations/{rest:path}", methods=["GET", "POST"], dependencies=[ADMIN_ONLY])
+async def get_no_operation(page: OpenPage) -> Response:
+    """Answer 404 to administrators, and 403 to others."""
+    raise NotFound("There is no such page.")
+
+
 # An address that fits no page comes last.
-for addresses in (within, nowhere):
+for addresses in (sign_in.router, within, nowhere):
     router.include_router(addresses)

@@ -4,7 +4,16 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-_COUNTS = {"keys": 0, "work": 0, "conversations": 4, "facts": 2, "threads": 1, "documents": 0, "index": 7}
+_COUNTS = {
+    "keys": 0,
+    "sessions": 0,
+    "work": 0,
+    "conversations": 4,
+    "facts": 2,
+    "threads": 1,
+    "documents": 0,
+    "index": 7,
+}
 _EXAMPLE: dict[str, Any] = {
     "erasure_id": "5f0c9c1e2b7d4f6a8e3d1c0b9a8f7e6d",
     "erased_at": "2026-01-31T09:30:00.000Z",

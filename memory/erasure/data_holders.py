@@ -140,12 +140,15 @@ def data_holders(
 ) -> Sequence[DataHolder]:
     """Return all data holders, in the order in which an erasure empties them. `keys` deletes a user's own keys.
 
-    Keys go first, so that nobody logs in with one. Messages go before what is made from them: a writer of a summary or
-    a thread record checks after its write whether the thread still has messages.
+    Keys go first, so that nobody signs in with one, then the sessions that they opened. Messages go before what is made
+    from them: a writer of a summary or a thread record checks after its write whether the thread still has messages.
     """
 
     async def delete_keys(scope: Scope) -> int:
         return await keys(scope.user_id) if scope.thread_id is None else 0
+
+    async def delete_sessions(scope: Scope) -> int:
+        return await store.sessions.delete(scope.user_id) if scope.thread_id is None else 0
 
     async def delete_conversations(scope: Scope) -> int:
         deleted = await store.conversations.delete(scope)
@@ -155,6 +158,7 @@ def data_holders(
 
     return (
         StoreHolder("keys", store, delete_keys),
+        StoreHolder("sessions", store, delete_sessions),
         StoreHolder("work", store, store.erasures.delete_work),
         StoreHolder("client_records", store, store.client_records.delete),
         StoreHolder("conversations", store, delete_conversations),

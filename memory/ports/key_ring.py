@@ -49,6 +49,10 @@ class KeyRing:
         key = await self._key(shown.id)
         return key if shown.opens(key) else None
 
+    async def key(self, key_id: str) -> Key | None:
+        """Return the living key of this id, from the cache too: one that was revoked elsewhere up to 5 s ago."""
+        return await self._key(key_id)
+
     async def page(self, *, limit: int, after: tuple[datetime, str] | None = None) -> list[Key]:
         """Return a page of all keys, oldest first; see `Keys.page`."""
         return await self._keys.page(limit=limit, after=after)

@@ -17,6 +17,7 @@ from recollect.memory.ports.erasures import Erasures
 from recollect.memory.ports.facts import Facts
 from recollect.memory.ports.imports import Imports
 from recollect.memory.ports.keys import Keys
+from recollect.memory.ports.sessions import Sessions
 from recollect.memory.ports.thread_queue import ThreadQueue
 from recollect.memory.ports.threads import Threads
 from recollect.memory.ports.timeline import Timeline
@@ -79,6 +80,11 @@ class Store(Protocol):
     @property
     def keys(self) -> Keys:
         """API keys."""
+        ...
+
+    @property
+    def sessions(self) -> Sessions:
+        """Sessions of the inspector."""
         ...
 
     @property

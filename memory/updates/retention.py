@@ -90,6 +90,8 @@ class Retention:
         facts, conversations = self.store.facts, self.store.conversations
         while await self.store.client_records.expire(self.clock(), limit=BATCH) == BATCH:
             pass
+        while await self.store.sessions.expire(self.clock(), limit=BATCH) == BATCH:
+            pass
         if self.config.fact_retention_days:
             before = self._before(self.config.fact_retention_days)
             while old := await facts.aged(before=before, limit=BATCH):

@@ -28,6 +28,7 @@ from recollect.memory.stores.mongo.connection import (
     PROCESSES,
     QUEUE,
     SCHEMA,
+    SESSIONS,
     THREADS,
     TOMBSTONES,
     MongoConnection,
@@ -46,6 +47,7 @@ HOLDERS: Mapping[str, tuple[str, str | None]] = {
     PASSAGES: ("documents", None),
     ATTACHMENTS: ("documents", "thread_id"),
     KEYS: ("keys", None),
+    SESSIONS: ("sessions", None),
     CLIENT_RECORDS: ("client_records", "thread_id"),
 }
 """For each collection that holds users' data: its data holder, and the field that names the thread."""

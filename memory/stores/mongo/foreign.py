@@ -19,6 +19,7 @@ from recollect.memory.stores.mongo.connection import (
     KEYS,
     MARK,
     PASSAGES,
+    SESSIONS,
     THREADS,
     MongoDatabase,
     Record,
@@ -37,6 +38,7 @@ _ALWAYS: Mapping[str, str] = {
     PASSAGES: "place",
     ATTACHMENTS: "attached_at",
     KEYS: "digest",
+    SESSIONS: "started_at",
     CLIENT_RECORDS: "expires_at",
 }
 _SAMPLE = 20

@@ -19,6 +19,7 @@ from recollect.memory.stores.mongo.connection import (
     MARK,
     PASSAGES,
     SCHEMA,
+    SESSIONS,
     THREADS,
     TOMBSTONES,
     MongoDatabase,
@@ -80,6 +81,11 @@ _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
     TOMBSTONES: (
         (("at", "_id"), False),
         (("user",), False),
+    ),
+    SESSIONS: (
+        (("user_id",), False),
+        (("name", "started_at"), False),
+        (("expires_at",), False),
     ),
     KEYS: (
         (("user_id",), False),

@@ -24,6 +24,7 @@ from recollect.memory.stores.mongo.imports import MongoImports
 from recollect.memory.stores.mongo.keys import MongoKeys
 from recollect.memory.stores.mongo.queue import LEASE, MongoThreadQueue
 from recollect.memory.stores.mongo.schema import prepare
+from recollect.memory.stores.mongo.sessions import MongoSessions
 from recollect.memory.stores.mongo.threads import MongoThreads
 from recollect.memory.stores.mongo.timeline import MongoTimeline
 from recollect.memory.stores.mongo.updates import MongoUpdates
@@ -48,6 +49,7 @@ class MongoStore:
         self.documents = MongoDocuments(connection)
         self.queue = queue
         self.keys = MongoKeys(connection)
+        self.sessions = MongoSessions(connection)
         self.client_records = MongoClientRecords(connection)
         self.erasures = MongoErasures(connection)
         self._connection = connection

@@ -19,6 +19,7 @@ HOLDERS: Mapping[str, tuple[str, str | None]] = {
     "passages": ("documents", None),
     "attachments": ("documents", "thread_id"),
     "keys": ("keys", None),
+    "sessions": ("sessions", None),
     "client_records": ("client_records", "thread_id"),
 }
 """For each table that holds users' data: its data holder, and the column that names the thread where rows have one."""

@@ -224,7 +224,27 @@ PRAGMA user_version = 8;
 COMMIT;
 """
 
-SCRIPTS = (_EIGHTH,)
+# Sessions of the inspector.
+_NINTH = """
+BEGIN IMMEDIATE;
+CREATE TABLE sessions (
+    digest TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    user_id TEXT,
+    is_admin INTEGER NOT NULL,
+    key_id TEXT,
+    started_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    ends_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sessions_by_user ON sessions (user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX sessions_by_name ON sessions (name, started_at DESC, digest);
+CREATE INDEX sessions_ending ON sessions (expires_at);
+PRAGMA user_version = 9;
+COMMIT;
+"""
+
+SCRIPTS = (_EIGHTH, _NINTH)
 """Each brings a file up by one version, the first an empty one to `FIRST_VERSION`.
 
 Files were made by them, so they never change: a new version adds a script that ends with its number as `user_version`.

@@ -14,6 +14,7 @@ from recollect.memory.stores.sqlite.erasures import SqliteErasures
 from recollect.memory.stores.sqlite.facts import SqliteFacts
 from recollect.memory.stores.sqlite.imports import SqliteImports
 from recollect.memory.stores.sqlite.keys import SqliteKeys
+from recollect.memory.stores.sqlite.sessions import SqliteSessions
 from recollect.memory.stores.sqlite.threads import SqliteThreads
 from recollect.memory.stores.sqlite.timeline import SqliteTimeline
 from recollect.memory.stores.sqlite.updates import SqliteUpdates
@@ -54,6 +55,7 @@ class SqliteStore:
         self.documents = SqliteDocuments(database)
         self.queue = LocalThreadQueue()
         self.keys = SqliteKeys(database)
+        self.sessions = SqliteSessions(database)
         self.client_records = SqliteClientRecords(database)
         self.erasures = SqliteErasures(database)
         self._database = database

@@ -12,7 +12,7 @@ from recollect.memory.values.scope import Scope
 from tests.contracts.store.conftest import MongoDatabase
 from tests.contracts.store.samples import LEASE, NOW, finish
 
-KEPT = {"conversations", "facts", "threads", "documents", "keys", "client_records"}
+KEPT = {"conversations", "facts", "threads", "documents", "keys", "sessions", "client_records"}
 """The data holders of documents that `data_holders` has; "work" is MongoDB's alone."""
 
 

@@ -17,6 +17,7 @@ from tests.contracts.store.notes import NotesContract
 from tests.contracts.store.queue import QueueContract
 from tests.contracts.store.recommits import RecommitsContract
 from tests.contracts.store.recorded_hits import RecordedHitsContract
+from tests.contracts.store.sessions import SessionsContract
 from tests.contracts.store.thread_records import ThreadRecordsContract
 from tests.contracts.store.timeline import TimelineContract
 from tests.contracts.store.updates import UpdatesContract
@@ -91,6 +92,10 @@ class TestQueue(Mongo, QueueContract):
 
 class TestWholeUser(Mongo, WholeUserContract):
     more_than_a_batch = 110
+
+
+class TestSessions(Mongo, SessionsContract):
+    pass
 
 
 class TestKeys(Mongo, KeysContract):

@@ -19,6 +19,7 @@ from tests.contracts.store.notes import NotesContract
 from tests.contracts.store.queue import QueueContract
 from tests.contracts.store.recommits import RecommitsContract
 from tests.contracts.store.recorded_hits import RecordedHitsContract
+from tests.contracts.store.sessions import SessionsContract
 from tests.contracts.store.thread_records import ThreadRecordsContract
 from tests.contracts.store.timeline import TimelineContract
 from tests.contracts.store.updates import UpdatesContract
@@ -92,6 +93,10 @@ class TestQueue(Sqlite, QueueContract):
 
 
 class TestWholeUser(Sqlite, WholeUserContract):
+    pass
+
+
+class TestSessions(Sqlite, SessionsContract):
     pass
 
 

@@ -42,7 +42,7 @@ async def who(scope: Scope, receive: Receive, send: Send) -> None:
     await JSONResponse([caller.name, caller.user_id, caller.is_admin])(scope, receive, send)
 
 
-VISITS = Visits(VisitRules(needs_sign_in=True))
+VISITS = Visits(VisitRules())
 
 
 def locked(admission: Admission, *, own: tuple[str, ...] = ("/",)) -> ASGIApp:
@@ -106,7 +106,7 @@ def test_a_bearer_token_is_shown_once(shown: list[bytes], token: bytes | None) -
 
 
 async def test_open_paths_need_no_key_and_tell_no_caller(admission: Admission, known: Known) -> None:
-    for path in ("/", "/users/ada/facts", "/static/x", "/health", "/health/ready", "/docs", "/redoc", "/openapi.json"):
+    for path in ("/static/x", "/health", "/health/ready", "/docs", "/redoc", "/openapi.json"):
         assert (await ask(locked(admission), path)).json() == ["nobody", "", False]
     for path in ("/healthy", "/health-x", "/docs/", "/metrics", "/api", "/Health", "/v1/models", "/mcp"):
         refused_at = await ask(locked(admission), path)

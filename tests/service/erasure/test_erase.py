@@ -16,6 +16,7 @@ from tests.service.support.scripts import events, facts, hits, learning, posting
 
 HOLDERS = {
     "keys",
+    "sessions",
     "work",
     "client_records",
     "conversations",

@@ -42,6 +42,15 @@ class Visitor:
         sent = {"token": self.token() if token is None else token, **fields}
         return checked(self.http.post(path, data=sent, headers={"Origin": self.origin, **(headers or {})}))
 
+    def sign_in(self, key: str, wanted: str = "/") -> httpx.Response:
+        """Send the sign-in's form."""
+        return self.post("/sign-in", token=self.token("/sign-in"), key=key, next=wanted)
+
+    @property
+    def cookie(self) -> str | None:
+        """The session's cookie."""
+        return self.http.cookies.get(f"recollect-{self.http.base_url.port}")
+
     def __enter__(self) -> Self:
         return self
 
