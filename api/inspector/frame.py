@@ -55,7 +55,8 @@ def is_partial(request: Request) -> bool:
 
 def _here(request: Request) -> str | None:
     parts = request.url.path.split("/")
-    return parts[3] if len(parts) > 3 and parts[1] == "users" else None  # /users/{user_id}/{page}
+    page = parts[3] if len(parts) > 3 and parts[1] == "users" else None  # /users/{user_id}/{page}
+    return "threads" if page == "turns" else page
 
 
 def _in_path(path: str) -> str | None:

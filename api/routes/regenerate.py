@@ -14,6 +14,7 @@ from recollect.api.sse import stream_turn
 from recollect.api.state import OpenMemory, OpenTurns
 from recollect.graph.running_turn import TurnRequest
 from recollect.memory.values.errors import NotFound
+from recollect.memory.values.turn import Turn
 
 router = APIRouter(tags=["turns"])
 
@@ -61,17 +62,7 @@ async def regenerate_turn(
     stored = await memory.find_turn(user_id=user_id, turn_id=turn_id)
     if stored is None:
         raise NotFound("There is no such turn of this user.")
-    running = turns.start(
-        TurnRequest(
-            scope=stored.message.scope,
-            message=stored.message.content,
-            turn_id=turn_id,
-            metadata=dict(stored.message.metadata),
-            options=wish.memory.model_dump(),
-            wants_tokens=wish.stream,
-            regenerate=True,
-        )
-    )
+    running = turns.start(request_again(stored, wish))
     await running.acceptance()
     if wish.stream:
         return stream_turn(memory, running, wait_for_memory=wish.wait_for_memory)
@@ -79,3 +70,16 @@ async def regenerate_turn(
     if wish.wait_for_memory:
         turn = await memory.learned(turn)
     return JSONResponse(turn.as_json())
+
+
+def request_again(stored: Turn, wish: RegenerateRequest) -> TurnRequest:
+    """Return the request to answer a stored turn anew."""
+    return TurnRequest(
+        scope=stored.message.scope,
+        message=stored.message.content,
+        turn_id=stored.message.turn_id,
+        metadata=dict(stored.message.metadata),
+        options=wish.memory.model_dump(),
+        wants_tokens=wish.stream,
+        regenerate=True,
+    )
