@@ -51,6 +51,18 @@ def test_it_holds_every_source_file(wheel: zipfile.Path) -> None:
     assert sources | {"recollect/__init__.py", "recollect/settings.py"} <= names(wheel)
 
 
+def test_it_holds_what_pages_are_made_of(wheel: zipfile.Path) -> None:
+    folder = ROOT / "api" / "inspector"
+    data = {
+        f"recollect/{path.relative_to(ROOT).as_posix()}"
+        for name in ("templates", "static")
+        for path in (folder / name).iterdir()
+    }
+
+    assert len(data) > 10
+    assert data <= names(wheel)
+
+
 def test_it_adds_one_name(wheel: zipfile.Path) -> None:
     tops = {name.split("/", 1)[0] for name in names(wheel)}
 
@@ -119,12 +131,17 @@ def test_a_service_beside_modules_of_the_same_names(project: Path) -> None:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
             until(lambda: _is_up(client))
             answer = client.post("/api/agent", json=TURN)
+            page = client.get("/", follow_redirects=True)
+            styles = [client.get(part).status_code for part in page.text.split('"') if part.startswith("/static/")]
     finally:
         process.terminate()
         process.wait(30)
 
     assert answer.status_code == 200, log.read_text(encoding="utf-8")
     assert json.loads(answer.text)["reply"]
+    assert "<h1>Talk</h1>" in page.text
+    assert len(styles) > 3
+    assert set(styles) == {200}
 
 
 def _is_up(client: httpx.Client) -> bool:
