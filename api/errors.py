@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
+from typing_extensions import override
 
 from recollect.api.headers import security_headers
 from recollect.api.openai_errors import in_openais_form, is_openais
@@ -96,6 +97,7 @@ class ErrorResponse(JSONResponse):
         self._whole = whole
         self._more = dict(headers or {})
 
+    @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the error, in the form of the requested path."""
         form: ErrorForm | None = scope.get("state", {}).get(ERROR_FORM)

@@ -15,6 +15,7 @@ from typing import cast
 import uvicorn
 from fastapi import FastAPI
 from starlette.types import ASGIApp
+from typing_extensions import override
 
 from recollect.api.middleware.connection import Connection
 from recollect.api.middleware.connections import ConnectionLimits, Connections, raise_open_files
@@ -120,6 +121,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._on_exit = on_exit
 
+    @override
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the clock of the drain, then finish the running requests."""
         self._on_exit()

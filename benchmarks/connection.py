@@ -5,6 +5,7 @@ from typing import Any, Self, cast
 
 import httptools
 import orjson
+from typing_extensions import override
 
 
 class Connection(asyncio.Protocol):
@@ -52,15 +53,18 @@ class Connection(asyncio.Protocol):
         self._transport.write(request)
         return await self._answer
 
+    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport to which requests are written."""
         self._transport = cast("asyncio.Transport", transport)
 
+    @override
     def connection_lost(self, exc: Exception | None) -> None:
         """Fail the request that waits for an answer."""
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(exc or ConnectionResetError())
 
+    @override
     def data_received(self, data: bytes) -> None:
         """Hand the bytes to the parser, which calls the methods below."""
         self._parser.feed_data(data)

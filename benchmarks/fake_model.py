@@ -16,6 +16,7 @@ from zlib import crc32
 import httptools
 import orjson
 import uvloop
+from typing_extensions import override
 
 CHAT_SECONDS = 0.3
 EMBEDDING_SECONDS = 0.05
@@ -41,10 +42,12 @@ class FakeModel(asyncio.Protocol):
         self._body = bytearray()
         self._transport: asyncio.Transport | None = None
 
+    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport to which answers are written."""
         self._transport = cast("asyncio.Transport", transport)
 
+    @override
     def data_received(self, data: bytes) -> None:
         """Hand the bytes to the parser, which calls the methods below."""
         self._parser.feed_data(data)

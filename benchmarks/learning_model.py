@@ -17,6 +17,7 @@ from zlib import crc32
 
 import orjson
 import uvloop
+from typing_extensions import override
 
 from benchmarks.fake_model import CHARACTERS_PER_TOKEN, FakeModel
 from benchmarks.learning_talk import Line, script
@@ -38,6 +39,7 @@ Decision = dict[str, Any]
 class LearningModel(FakeModel):
     """One connection, answered at once; see `FakeModel`."""
 
+    @override
     def _answer(self, body: Mapping[str, Any]) -> None:
         now = asyncio.get_running_loop().time()
         kind, message = _message(body)

@@ -4,8 +4,11 @@ The schema that Studio sees has no fields, because a client-typed one makes its 
 `LiveContext`; without one (Studio), the nodes open the shared resources themselves and report to no listener.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+from typing_extensions import override
 
 from recollect.graph.client_chat import ClientChat, Placed
 from recollect.graph.open_rounds import OpenRounds
@@ -21,41 +24,54 @@ class Listener(Protocol):
     """Receives a turn's events while it runs."""
 
     @property
+    @abstractmethod
     def wants_tokens(self) -> bool:
         """Tell whether the reply's text should come in pieces."""
         ...
 
+    @abstractmethod
     def recalled(self, memory: dict[str, Any]) -> None:
         """Take the recalled `memory`, as the reply will show it but for its update."""
         ...
 
+    @abstractmethod
     def token(self, text: str) -> None:
         """Take a piece of the reply's text."""
         ...
 
+    @abstractmethod
     def saved(self, turn: Turn) -> None:
         """Take the committed turn: the reply may go out."""
         ...
 
+    @abstractmethod
     def answered(self, turn: Turn) -> None:
         """Take an answer of which nothing is stored: it may go out. `turn` is as it would have been stored."""
         ...
 
 
-class Silence:
+class Silence(Listener):
     """A listener that ignores every event."""
 
-    wants_tokens = False
+    @property
+    @override
+    def wants_tokens(self) -> bool:
+        """Return False."""
+        return False
 
+    @override
     def recalled(self, memory: dict[str, Any]) -> None:
         """Ignore it."""
 
+    @override
     def token(self, text: str) -> None:
         """Ignore it."""
 
+    @override
     def saved(self, turn: Turn) -> None:
         """Ignore it."""
 
+    @override
     def answered(self, turn: Turn) -> None:
         """Ignore it."""
 

@@ -5,7 +5,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from typing_extensions import override
+
 from recollect.graph.client_chat import ClientChat
+from recollect.graph.context import Listener
 from recollect.graph.state import Json
 from recollect.memory.values.errors import RecollectError, TurnConflict
 from recollect.memory.values.scope import Scope
@@ -34,7 +37,7 @@ class TurnRequest:
     chat: ClientChat | None = None
 
 
-class RunningTurn:
+class RunningTurn(Listener):
     """A running turn, which is also its graph's listener. Whoever follows it may leave at any time.
 
     `is_stored` says whether the turn is stored; until the turn has ended, whether it is going to be.
@@ -116,6 +119,7 @@ class RunningTurn:
         return error.code if isinstance(error, RecollectError) else None
 
     @property
+    @override
     def wants_tokens(self) -> bool:
         """Tell whether the reply's text should come in pieces."""
         return self.request.wants_tokens
@@ -124,15 +128,18 @@ class RunningTurn:
         """Mark the turn's message as stored."""
         self._accepted.set_result(None)
 
+    @override
     def recalled(self, memory: Json) -> None:
         """Emit the recalled memory."""
         self._show(("memory", memory))
 
+    @override
     def token(self, text: str) -> None:
         """Emit a piece of the reply."""
         if text:
             self._show(("token", {"text": text}))
 
+    @override
     def saved(self, turn: Turn) -> None:
         """Take the committed turn, or the one found finished: the reply may go out."""
         if not self._shown:
@@ -146,6 +153,7 @@ class RunningTurn:
             self._finished.set_result(turn)
         self._show(None)
 
+    @override
     def answered(self, turn: Turn) -> None:
         """Take an answer of which nothing is stored."""
         self.is_stored = False

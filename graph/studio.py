@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from typing_extensions import override
+
 from recollect.memory.erasure.data_holders import ForeignHolder
 from recollect.memory.values.errors import StoreUnavailable
 from recollect.memory.values.scope import Scope
@@ -55,16 +57,17 @@ def mark_folder(data_dir: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class StudioRuns:
+class StudioRuns(ForeignHolder):
     """LangGraph's threads with their runs and checkpoints, reached through its routes in this process."""
 
     token: str | None
     name: str = "langgraph"
 
+    @override
     async def is_there(self, scope: Scope) -> bool:
-        """See ForeignHolder."""
         return True
 
+    @override
     async def erase(self, scope: Scope) -> int:
         """Delete every LangGraph thread that names the user (and the thread); runs under way are ended before."""
         async with self._client() as client:
@@ -78,8 +81,8 @@ class StudioRuns:
             await asyncio.to_thread(_write_files)
         return len(found)
 
+    @override
     async def remaining(self, scope: Scope) -> int:
-        """See DataHolder."""
         async with self._client() as client:
             return len([thread async for thread in self._naming(client, scope)])
 
@@ -114,20 +117,22 @@ class StudioRuns:
 
 
 @dataclass(frozen=True, slots=True)
-class StudioFiles:
+class StudioFiles(ForeignHolder):
     """The folder that LangGraph's server has left: beside a langgraph.json here, or where DATA_DIR's marker says."""
 
     data_dir: Path
     name: str = "langgraph_files"
 
+    @override
     async def is_there(self, scope: Scope) -> bool:
-        """See ForeignHolder."""
         return bool(await self.remaining(scope))
 
+    @override
     async def erase(self, scope: Scope) -> int:
         """Remove the whole folder, because only LangGraph can take single threads out of its files."""
         return await asyncio.to_thread(self._remove, scope)
 
+    @override
     async def remaining(self, scope: Scope) -> int:
         """Count the files."""
         return await asyncio.to_thread(lambda: sum(len(_files(folder)) for folder in self._folders(scope)))

@@ -2,10 +2,13 @@
 
 import asyncio
 import hmac
+from abc import abstractmethod
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
+
+from typing_extensions import override
 
 from recollect.api.auth.access_rules import AccessRules, TokenRules
 from recollect.api.auth.caller import Caller
@@ -19,6 +22,7 @@ INVALID = "The key or token is not valid; send a valid one as `Authorization: Be
 class Credentials(Protocol):
     """Resolves tokens to callers."""
 
+    @abstractmethod
     async def caller(self, token: str) -> Caller:
         """Return the token's caller.
 
@@ -30,13 +34,13 @@ class Credentials(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class KeyCredentials:
+class KeyCredentials(Credentials):
     """AUTH=api_key: admits callers with a key that was not revoked."""
 
     ring: KeyRing
 
+    @override
     async def caller(self, token: str) -> Caller:
-        """See the protocol."""
         key = await self.ring.find(token)
         if key is None:
             raise Unauthorized(INVALID)

@@ -11,8 +11,10 @@ from urllib.parse import urlsplit
 
 import httpx
 import jwt
+from typing_extensions import override
 
 from recollect.api.auth.access_rules import LOOPBACK_NAMES
+from recollect.api.auth.tokens import SigningKeys
 from recollect.memory.values.errors import IssuerUnavailable
 
 logger = logging.getLogger(__name__)
@@ -28,7 +30,7 @@ Keys = dict[tuple[str | None, str], jwt.PyJWK]
 """Keys by their id and the algorithm that they check; the id None means the only key of its algorithm."""
 
 
-class Issuer:
+class Issuer(SigningKeys):
     """Public keys at a URL, for these algorithms."""
 
     def __init__(
@@ -49,8 +51,9 @@ class Issuer:
         self._fetching = asyncio.Lock()
         self._behind: asyncio.Task[None] | None = None
 
+    @override
     async def key(self, kid: str | None, algorithm: str) -> jwt.PyJWK | None:
-        """See `SigningKeys`. Waits for the issuer only where the key is unknown."""
+        """Return the key; wait for the issuer only where it is unknown."""
         found = self._keys.get((kid, algorithm))
         if found is not None:
             if self._is_past(self._fetched_at, FRESH_SECONDS):

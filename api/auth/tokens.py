@@ -3,15 +3,17 @@
 import hashlib
 import json
 import logging
+from abc import abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import jwt
+from typing_extensions import override
 
 from recollect.api.auth.access_rules import TokenRules
-from recollect.api.auth.admission import INVALID
+from recollect.api.auth.admission import INVALID, Credentials
 from recollect.api.auth.caller import Caller
 from recollect.api.auth.subject import user_of
 from recollect.memory.values.errors import Unauthorized
@@ -26,6 +28,7 @@ MOST_TOKEN_CHARACTERS = 16_000
 class SigningKeys(Protocol):
     """Provides the keys that check signatures."""
 
+    @abstractmethod
     async def key(self, kid: str | None, algorithm: str) -> jwt.PyJWK | str | None:
         """Return the key of this id for this algorithm; None without one.
 
@@ -35,18 +38,18 @@ class SigningKeys(Protocol):
         ...
 
 
-class SharedSecret:
+class SharedSecret(SigningKeys):
     """Provides JWT_SECRET, whatever key id the token names."""
 
     def __init__(self, secret: str) -> None:
         self._secret = secret
 
+    @override
     async def key(self, kid: str | None, algorithm: str) -> str:
-        """See the protocol."""
         return self._secret
 
 
-class TokenCredentials:
+class TokenCredentials(Credentials):
     """Checks tokens: signature, times, issuer, audience; the user is `user_claim`, if it has no `admin_claim`."""
 
     def __init__(self, rules: TokenRules, keys: SigningKeys) -> None:
@@ -62,8 +65,9 @@ class TokenCredentials:
             "enforce_minimum_key_length": True,
         }
 
+    @override
     async def caller(self, token: str) -> Caller:
-        """See `Credentials`. An administrator acts for any user, anybody else for the one of the claim."""
+        """Return the token's caller: an administrator acts for any user, anybody else for the user of the claim."""
         try:
             claims = await self._claims(token)
         except (jwt.PyJWTError, RecursionError) as error:

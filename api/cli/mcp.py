@@ -17,12 +17,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.stdio import stdio_server
 from mcp.types import TextContent, TextResourceContents
 from mcp.types.version import LATEST_MODERN_VERSION
+from typing_extensions import override
 
 from recollect.api.cli.command_context import CommandContext
 from recollect.api.cli.owner import OwnerRefused, answer, reachable, serving_owner
 from recollect.api.cli.terminal.connection import connection
 from recollect.api.mcp.route import USER_HEADER
-from recollect.api.mcp.server import make_server
+from recollect.api.mcp.server import Door, make_server
 from recollect.api.mcp.tools import PROFILE, Json
 
 Answer = TypeVar("Answer")
@@ -47,7 +48,7 @@ async def _serve(door: "ServiceDoor") -> None:
         await server.run(requests, answers, server.create_initialization_options())
 
 
-class ServiceDoor:
+class ServiceDoor(Door):
     """Passes calls on to a service. `stack` closes what it opens."""
 
     def __init__(self, stack: ExitStack, told: CommandContext, *, user_id: str, url: str | None) -> None:
@@ -75,10 +76,12 @@ class ServiceDoor:
         key = http.headers.get("Authorization")
         self._headers = {USER_HEADER: self._user_id, **({} if key is None else {"Authorization": key})}
 
+    @override
     def user(self, request: Any) -> str:
         """Return the one user whom `--user` names."""
         return self._user_id
 
+    @override
     async def call(self, user_id: str, name: str, arguments: Json) -> Json:
         """Call the service's tool."""
         result = await self._ask(lambda client: client.call_tool(name, arguments))
@@ -87,6 +90,7 @@ class ServiceDoor:
         said: Json = result.structured_content
         return said
 
+    @override
     async def profile(self, user_id: str) -> str:
         """Read the service's resource."""
         result = await self._ask(lambda client: client.read_resource(PROFILE))

@@ -11,9 +11,11 @@ from typing import Any, Protocol
 from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
+from typing_extensions import override
 
 from recollect.api.auth.caller import caller_of
 from recollect.api.mcp import tools as mcp_tools
+from recollect.api.mcp.server import Door
 from recollect.memory.memory import Memory
 from recollect.memory.values.scope import check_id
 
@@ -37,20 +39,23 @@ def user_of(request: Request) -> str:
     return caller.acts_for(given, field=f"{USER_HEADER} or user_id")
 
 
-class OpenDoor:
+class OpenDoor(Door):
     """The door to an open memory."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
+    @override
     def user(self, request: Any) -> str:
         """Return whose memory it is."""
         return user_of(request)
 
+    @override
     async def call(self, user_id: str, name: str, arguments: mcp_tools.Json) -> mcp_tools.Json:
         """Call a tool."""
         return await mcp_tools.call(self._memory, user_id, name, arguments)
 
+    @override
     async def profile(self, user_id: str) -> str:
         """Return what is always known of the user."""
         return await mcp_tools.profile(self._memory, user_id)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from abc import abstractmethod
 from typing import Any, Protocol
 
 from mcp import types
@@ -27,14 +28,17 @@ _NOT_FOUND = -32002
 class Door(Protocol):
     """What is behind the server: the memory itself, or the service that has it open."""
 
+    @abstractmethod
     def user(self, request: Any) -> str:
         """Return whose memory `request` is about: the HTTP request of this very call, or None over stdio."""
         ...
 
+    @abstractmethod
     async def call(self, user_id: str, name: str, arguments: Json) -> Json:
         """Call a tool."""
         ...
 
+    @abstractmethod
     async def profile(self, user_id: str) -> str:
         """Return what is always known of the user, as JSON."""
         ...

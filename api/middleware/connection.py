@@ -4,13 +4,14 @@ import asyncio
 import logging
 from typing import Any
 
+from typing_extensions import override
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from recollect.api.errors import ErrorResponse, plain_error
 from recollect.api.headers import security_headers
-from recollect.api.middleware.connections import Connections
+from recollect.api.middleware.connections import Bounded, Connections
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ FRAMING_PER_BYTE = 8
 """The most bytes of chunk sizes and ends for each byte of a body: a chunk of one byte has five."""
 
 
-class Connection(HttpToolsProtocol):
+class Connection(HttpToolsProtocol, Bounded):
     """Refuses requests over the bounds with 431, 408 or 503 (see `ConnectionLimits`), and other protocols with 400.
 
     Bytes are fed to the parser in pieces that end where a head must end at the latest, because the parser buffers
@@ -51,17 +52,20 @@ class Connection(HttpToolsProtocol):
         self._refused_at: float | None = None
         self._dropped = 0
 
+    @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # as uvicorn's
         """Register the connection; the time limit of its first head starts."""
         super().connection_made(transport)
         self._head_since = self.loop.time()
         self._connections.add(self)
 
+    @override
     def connection_lost(self, exc: Exception | None) -> None:
         """Unregister the connection, which makes room for another."""
         self._connections.remove(self)
         super().connection_lost(exc)
 
+    @override
     def data_received(self, data: bytes) -> None:
         """Feed the parser at most as many bytes as a head may have left. Drop what a refused client still sends."""
         if self._refused_at is not None:
@@ -94,6 +98,7 @@ class Connection(HttpToolsProtocol):
         if self._framing > self._limits.head_bytes + FRAMING_PER_BYTE * self._body_bytes:
             self._refuse_head()
 
+    @override
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take one header. Count trailers and drop them: they would change headers that the lock has checked."""
         self._fields += 1
@@ -102,6 +107,7 @@ class Connection(HttpToolsProtocol):
         elif not self._in_body:
             super().on_header(name, value)
 
+    @override
     def on_headers_complete(self) -> None:
         """Begin the request, unless there are too many connections."""
         if self._refused_at is None and not self._connections.serves(self) and not _is_probe(self.url):
@@ -112,6 +118,7 @@ class Connection(HttpToolsProtocol):
         if self._refused_at is None:
             super().on_headers_complete()
 
+    @override
     def on_body(self, body: bytes) -> None:
         """Count the body's bytes."""
         self._body_bytes += len(body)
@@ -119,6 +126,7 @@ class Connection(HttpToolsProtocol):
         if self._refused_at is None:
             super().on_body(body)
 
+    @override
     def on_message_complete(self) -> None:
         """Expect another head."""
         self._in_body = False
@@ -127,15 +135,17 @@ class Connection(HttpToolsProtocol):
         if self._refused_at is None:
             super().on_message_complete()
 
+    @override
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, in the contract's form."""
         self._refuse(plain_error(400, "invalid_request", "This is no HTTP request that can be read."))
 
+    @override
     def _unsupported_upgrade_warning(self) -> None:
         """Log nothing: the request is answered as if it did not ask for another protocol."""
 
+    @override
     def check(self, now: float) -> None:
-        """See Bounded."""
         if self._refused_at is not None:
             if not self._is_answering() and now - self._refused_at >= self._limits.linger:
                 self.transport.abort()
@@ -148,8 +158,8 @@ class Connection(HttpToolsProtocol):
             seconds = self._limits.head_seconds
             self._refuse(plain_error(408, "request_timeout", f"The request's head did not come within {seconds:g} s."))
 
+    @override
     def turn_away(self) -> None:
-        """See Bounded."""
         self._refuse(_too_many())
         self.transport.close()
 

@@ -1,6 +1,7 @@
 """All connections of one server: bounds their number and each one's times and sizes, checked ten times a second."""
 
 import asyncio
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,10 +37,12 @@ class ConnectionLimits:
 class Bounded(Protocol):
     """A connection with bounds."""
 
+    @abstractmethod
     def check(self, now: float) -> None:
         """End the connection if it is over a time limit at `now` (the loop's clock)."""
         ...
 
+    @abstractmethod
     def turn_away(self) -> None:
         """End the connection, because there are too many."""
         ...

@@ -9,6 +9,7 @@ from datetime import datetime
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+from typing_extensions import override
 
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.updates import Backlog
@@ -28,6 +29,7 @@ class Evictions(Collector):
     def __init__(self, bounds: Retention) -> None:
         self._bounds = bounds
 
+    @override
     def collect(self) -> Iterable[Metric]:
         """Yield a figure for each reason, zeros included."""
         family = CounterMetricFamily(
@@ -45,6 +47,7 @@ class PendingUpdates(Collector):
     backlog: Backlog
     now: datetime
 
+    @override
     def collect(self) -> Iterable[Metric]:
         """Yield their number, and the age of the oldest in seconds; 0 without any."""
         yield GaugeMetricFamily(

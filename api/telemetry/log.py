@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from typing_extensions import override
+
 from recollect.api.telemetry.masking import Masking, told_error
 
 _STANDARD = frozenset(vars(logging.LogRecord("", 0, "", 0, "", None, None))) | {"message", "asctime", "color_message"}
@@ -37,6 +39,7 @@ class EventFormatter(logging.Formatter):
         self._masking = masking or Masking()
         self._with_texts = with_texts
 
+    @override
     def format(self, record: logging.LogRecord) -> str:
         """Return the record's line with secrets masked."""
         return self._masking(self._line(_fields(record), _extra(record), self._error(record)))
@@ -55,6 +58,7 @@ class EventFormatter(logging.Formatter):
 class JsonFormatter(EventFormatter):
     """Formats a record as one JSON object: `time`, `level`, `logger`, `message`, the extra fields, and `exception`."""
 
+    @override
     def format(self, record: logging.LogRecord) -> str:
         """Return the record's line with secrets masked."""
         error, fields = self._error(record), _fields(record)

@@ -12,12 +12,13 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from typing_extensions import override
 
 from recollect.api.auth.caller import ADMIN_ONLY
 from recollect.api.state import OpenMemory
 from recollect.api.telemetry.gauges import Evictions, pending_updates
 from recollect.memory.ports.chat_model import Usage
-from recollect.memory.ports.observing import UNWATCHED, Watched
+from recollect.memory.ports.observing import UNWATCHED, Observer, Watched
 from recollect.memory.values.turn import Turn
 
 router = APIRouter(tags=["health"])
@@ -29,7 +30,7 @@ MOST_MODELS = 100
 """The most models with a label of their own; further ones share `other`. Models that callers name always do."""
 
 
-class Metrics:
+class Metrics(Observer):
     """The observer that counts. It has a registry of its own, so that two applications in one process do not mix."""
 
     def __init__(self) -> None:
@@ -57,16 +58,19 @@ class Metrics:
         self._stages: dict[str, Histogram] = {}
         self._models: dict[str, Counter] = {}
 
+    @override
     def turn(self, user_id: str, turn_id: str) -> Watched:
         """Count nothing yet: a turn is counted when it has ended."""
         return UNWATCHED
 
+    @override
     def turn_ended(self, code: str | None) -> None:
         """Count the turn, and the error that ended it."""
         self._turns.inc()
         if code is not None:
             self._errors.labels(code).inc()
 
+    @override
     def stage(self, name: str) -> Watched:
         """Time the stage."""
         seconds = self._stages.get(name)
@@ -74,10 +78,12 @@ class Metrics:
             seconds = self._stages[name] = self._seconds.labels(name)
         return _Timed(seconds)
 
+    @override
     def step(self, name: str, turn: Turn) -> Watched:
         """Time the step."""
         return self.stage(name)
 
+    @override
     def model_call(self, name: str, model: str) -> Watched:
         """Count the call, whether it succeeds or fails."""
         calls = self._models.get(model)
@@ -89,11 +95,13 @@ class Metrics:
         calls.inc()
         return UNWATCHED
 
+    @override
     def tokens(self, usage: Usage) -> None:
         """Add the tokens that the provider counted."""
         self._input.inc(usage.input_tokens)
         self._output.inc(usage.output_tokens)
 
+    @override
     def store(self, name: str, store: Store) -> Store:
         """Return the store itself: its calls are not counted."""
         return store

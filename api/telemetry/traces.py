@@ -24,6 +24,7 @@ from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, S
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from starlette.datastructures import Headers
 from starlette.types import Scope
+from typing_extensions import override
 
 from recollect.api.telemetry.watched_store import Store, watched
 from recollect.api.version import VERSION
@@ -59,7 +60,7 @@ async def open_traces(endpoint: str, counting: Observer) -> "AsyncGenerator[Trac
         await asyncio.to_thread(provider.shutdown)
 
 
-class TraceExporter:
+class TraceExporter(Observer):
     """The observer that traces, and passes each event on to the one that counts."""
 
     def __init__(self, tracer: Tracer, counting: Observer) -> None:
@@ -73,6 +74,7 @@ class TraceExporter:
         given = {name: headers[name] for name in ("traceparent", "tracestate") if name in headers}
         return RequestSpan(self._tracer, scope["method"], route, parent=_PROPAGATOR.extract(given, Context()))
 
+    @override
     def turn(self, user_id: str, turn_id: str) -> Watched:
         """Open the span of a turn, until its reply."""
         span = _Active(self._tracer, "turn", attributes={TURN_ID: turn_id})
@@ -81,16 +83,19 @@ class TraceExporter:
             self._turns.popitem(last=False)
         return span
 
+    @override
     def turn_ended(self, code: str | None) -> None:
         """Record on the turn's span how it ended."""
         self._counting.turn_ended(code)
         if code is not None:
             _failed(trace.get_current_span(), code)
 
+    @override
     def stage(self, name: str) -> Watched:
         """Open the span of a node."""
         return _Active(self._tracer, name, inner=self._counting.stage(name))
 
+    @override
     def step(self, name: str, turn: Turn) -> Watched:
         """Open the span of an update's step, in its turn's trace while that is remembered."""
         known = self._turns.get((turn.message.user_id, turn.message.turn_id))
@@ -99,15 +104,18 @@ class TraceExporter:
         inner = self._counting.step(name, turn)
         return _Active(self._tracer, f"update.{name}", parent=parent, attributes=attributes, inner=inner)
 
+    @override
     def model_call(self, name: str, model: str) -> Watched:
         """Open the span of a model's call."""
         inner = self._counting.model_call(name, model)
         return _Leaf(self._tracer, f"model.{name}", {"gen_ai.request.model": model}, inner)
 
+    @override
     def tokens(self, usage: Usage) -> None:
         """Pass the usage on: tokens are counted only."""
         self._counting.tokens(usage)
 
+    @override
     def store(self, name: str, store: Store) -> Store:
         """Wrap the store so that each call has a span. Calls outside any trace (the sweeps') have none."""
         return watched(self._counting.store(name, store), name, self._call)
@@ -206,6 +214,7 @@ class QuietExporter(SpanExporter):
         """Send the remaining spans, and nothing after `deadline` (of `time.monotonic`)."""
         self._close_by = deadline
 
+    @override
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Send the spans, or drop them."""
         now = time.monotonic()
@@ -221,6 +230,7 @@ class QuietExporter(SpanExporter):
             logger.warning("traces cannot be sent; spans are dropped", extra={"action": "traces_dropped"})
         return result
 
+    @override
     def shutdown(self) -> None:
         """Close the exporter."""
         self._exporter.shutdown()

@@ -5,9 +5,12 @@ claims of SQLite, batches of an import, answers that wait for their step, wishes
 """
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+from typing_extensions import override
 
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
@@ -18,11 +21,10 @@ from recollect.memory.values.scope import Scope
 class DataHolder(Protocol):
     """Keeps user data in one place, which an erasure can empty and scan."""
 
-    @property
-    def name(self) -> str:
-        """Return the holder's name in receipts."""
-        ...
+    name: str
+    """Return the holder's name in receipts."""
 
+    @abstractmethod
     async def erase(self, scope: Scope) -> int:
         """Delete everything of the user (or the thread) and return how much that was; a repeat deletes the rest.
 
@@ -31,6 +33,7 @@ class DataHolder(Protocol):
         """
         ...
 
+    @abstractmethod
     async def remaining(self, scope: Scope) -> int:
         """Scan the place, and return how much it holds of the user (or the thread)."""
         ...
@@ -39,41 +42,42 @@ class DataHolder(Protocol):
 class ForeignHolder(DataHolder, Protocol):
     """Keeps user data for another program, which may not run here. A receipt names it only where it existed."""
 
+    @abstractmethod
     async def is_there(self, scope: Scope) -> bool:
         """Tell whether the place exists now and holds something of the user (or the thread)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class StoreHolder:
+class StoreHolder(DataHolder):
     """Empties one port of the store with `delete`. The scan counts every row of that port that names the scope."""
 
     name: str
     store: Store
     delete: Callable[[Scope], Awaitable[int]]
 
+    @override
     async def erase(self, scope: Scope) -> int:
-        """See DataHolder."""
         return await self.delete(scope)
 
+    @override
     async def remaining(self, scope: Scope) -> int:
-        """See DataHolder."""
         return await self.store.erasures.count(self.name, scope)
 
 
 @dataclass(frozen=True, slots=True)
-class IndexHolder:
+class IndexHolder(DataHolder):
     """Empties all collections of the index: the one that serves, and those that were made for other embedders."""
 
     index: VectorIndex
     name: str = "index"
 
+    @override
     async def erase(self, scope: Scope) -> int:
-        """See DataHolder."""
         return await self.index.erase(scope)
 
+    @override
     async def remaining(self, scope: Scope) -> int:
-        """See DataHolder."""
         return await self.index.remaining(scope)
 
 
@@ -90,18 +94,18 @@ class TypedLinesHolder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LinesHolder:
+class LinesHolder(DataHolder):
     """Empties the history of this machine's terminals."""
 
     lines: TypedLinesHolder
     name: str = "terminal"
 
+    @override
     async def erase(self, scope: Scope) -> int:
-        """See DataHolder."""
         return await asyncio.to_thread(self.lines.erase, scope)
 
+    @override
     async def remaining(self, scope: Scope) -> int:
-        """See DataHolder."""
         return await asyncio.to_thread(self.lines.remaining, scope)
 
 
@@ -114,19 +118,20 @@ class Cache(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class CacheHolder:
+class CacheHolder(DataHolder):
     """Empties the query cache of this process: its keys are digests that name no user, so every vector is removed."""
 
     cache: Cache
     name: str = "query_cache"
 
+    @override
     async def erase(self, scope: Scope) -> int:
-        """See DataHolder. Return 0: no vector can be counted as the user's."""
+        """Remove every vector and return 0, because none can be counted as the user's."""
         self.cache.clear()
         return 0
 
+    @override
     async def remaining(self, scope: Scope) -> int:
-        """See DataHolder."""
         return 0
 
 

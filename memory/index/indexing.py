@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from uuid import UUID
 
+from typing_extensions import override
+
 from recollect.memory.background.batches import batches
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.background.long_texts import INLINE_CHARACTERS, off_loop
@@ -25,7 +27,7 @@ from recollect.memory.ports.vector_index import (
     fingerprint,
     message_of,
 )
-from recollect.memory.updates.user_work import Deferred, Save
+from recollect.memory.updates.user_work import Deferred, Save, StepWork
 from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import Update
 
@@ -107,13 +109,14 @@ async def _weigh(texts: Sequence[tuple[str, Sequence[str]]], bulk: Bulk | None) 
 
 
 @dataclass(frozen=True, slots=True)
-class IndexStep:
+class IndexStep(StepWork):
     """Makes the points of a turn's messages. Their ids are derived, so that running it twice has the effect of once."""
 
     index: VectorIndex
     embedder: Embedder
     timeline: Timeline
 
+    @override
     async def run(self, turn: Turn, update: Update, save: Save) -> Update:
         """Embed and index the messages; see `StepWork.run`. The old reply of a regenerated turn is removed before."""
         if update.anew and turn.reply is not None:
@@ -121,10 +124,12 @@ class IndexStep:
         await self.add(turn.messages)
         return update
 
+    @override
     async def deferred(self, turns: Sequence[tuple[Turn, Update]]) -> Deferred:
         """Defer no turn."""
         return {}
 
+    @override
     async def take_back(self, turn: Turn) -> None:
         """Remove the points of a turn that was deleted while it was indexed."""
         await self.index.remove(user_id=turn.message.user_id, ids=[message.id for message in turn.messages])

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from typing_extensions import override
+
 from recollect.memory.ports.embedder import Embedder
 
 MOST_KEPT = 512
@@ -24,7 +26,7 @@ class _Asked:
     waiting: int = 0
 
 
-class CachedEmbedder:
+class CachedEmbedder(Embedder):
     """An embedder that caches the vectors of the last `most` queries, by model and text.
 
     It keeps digests in place of texts, and of vectors at most `most` times the dimension times 8 bytes: 6 MiB for 512
@@ -40,19 +42,23 @@ class CachedEmbedder:
         self._asked: dict[_Key, _Asked] = {}
 
     @property
+    @override
     def model(self) -> str:
         """Return the embedder's model."""
         return self._embedder.model
 
     @property
+    @override
     def knows_meaning(self) -> bool:
         """Tell whether the embedder knows meaning."""
         return self._embedder.knows_meaning
 
+    @override
     async def dimension(self) -> int:
         """Return the embedder's dimension."""
         return await self._embedder.dimension()
 
+    @override
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
         """Embed texts to index. They are not cached, because a text is indexed once."""
         return await self._embedder.embed_documents(texts)
@@ -61,10 +67,12 @@ class CachedEmbedder:
         """Drop all cached vectors."""
         self._kept.clear()
 
+    @override
     async def ping(self) -> None:
         """Ping the embedder."""
         await self._embedder.ping()
 
+    @override
     async def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of a search text, cached or from the embedder.
 

@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from typing_extensions import override
+
 from recollect.memory.background.long_texts import off_loop
 from recollect.memory.erasure.fences import Fence, Fences
 from recollect.memory.facts.fact_service import Keeper
@@ -25,7 +27,7 @@ from recollect.memory.learning.undoing import undo
 from recollect.memory.ports.chat_model import ChatMessage
 from recollect.memory.ports.extractor import Extraction, ExtractionRequest, Extractor, Said
 from recollect.memory.ports.store import Store
-from recollect.memory.updates.user_work import Deferred, Save
+from recollect.memory.updates.user_work import Deferred, Save, StepWork
 from recollect.memory.values.decision import Proposal, RefusedProposal
 from recollect.memory.values.errors import UserErased
 from recollect.memory.values.fact import Fact
@@ -62,7 +64,7 @@ class _Answered:
 
 
 @dataclass(frozen=True)
-class FactsStep:
+class FactsStep(StepWork):
     """Learns facts from the user's messages, and takes them back.
 
     What a plan decides is recorded with the turn before the first write: a replay after a kill does the recorded
@@ -84,6 +86,7 @@ class FactsStep:
     rules: str | None = None
     _answers: dict[tuple[str, str], _Answered] = field(default_factory=dict[tuple[str, str], _Answered])
 
+    @override
     async def run(self, turn: Turn, update: Update, save: Save) -> Update:
         """Learn from `turn`, or undo it; see `StepWork.run`. Plan the agent's own proposals before asking the model."""
         message = turn.message
@@ -105,6 +108,7 @@ class FactsStep:
         finally:
             self.points.notify(message.user_id)
 
+    @override
     async def deferred(self, turns: Sequence[tuple[Turn, Update]]) -> Deferred:
         """Return the turns that wait for others of their thread; see `StepWork.deferred`."""
         unasked = [
@@ -114,6 +118,7 @@ class FactsStep:
         ]
         return await self.batching.deferred(unasked, now=self.clock())
 
+    @override
     async def take_back(self, turn: Turn) -> None:
         """Drop the answer for a `turn` that vanished while it was learned from, and the facts of its deleted thread."""
         self._answers.pop((turn.message.user_id, turn.message.turn_id), None)

@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from recollect.memory.ports.chat_model import ChatReply, ChatRequest, ForwardingChat
 from recollect.memory.ports.embedder import Embedder
 from recollect.memory.ports.observing import Observer
@@ -22,6 +24,7 @@ class ObservedChat(ForwardingChat):
     label: str | None = None
     """The model's name for the observer; None stands for its own name."""
 
+    @override
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Ask the model."""
         with self.observer.model_call("chat", self._label(request)):
@@ -29,6 +32,7 @@ class ObservedChat(ForwardingChat):
         self.observer.tokens(reply.usage)
         return reply
 
+    @override
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
         """Ask the model; the call lasts as long as its stream is read."""
         with self.observer.model_call("chat", self._label(request)):
@@ -43,58 +47,67 @@ class ObservedChat(ForwardingChat):
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedEmbedder:
+class ObservedEmbedder(Embedder):
     """Passes every call on to `embedder`, and shows it to the observer."""
 
     embedder: Embedder
     observer: Observer
 
     @property
+    @override
     def model(self) -> str:
         """Return the wrapped embedder's model."""
         return self.embedder.model
 
     @property
+    @override
     def knows_meaning(self) -> bool:
         """Tell whether the wrapped embedder's vectors follow meaning."""
         return self.embedder.knows_meaning
 
+    @override
     async def dimension(self) -> int:
         """Return the length of the wrapped embedder's vectors."""
         return await self.embedder.dimension()
 
+    @override
     async def embed_query(self, text: str) -> Sequence[float]:
         """Embed a query."""
         with self.observer.model_call("embed", self.embedder.model):
             return await self.embedder.embed_query(text)
 
+    @override
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
         """Embed texts that are to be found."""
         with self.observer.model_call("embed", self.embedder.model):
             return await self.embedder.embed_documents(texts)
 
+    @override
     async def ping(self) -> None:
         """Ping the embedder without the observer."""
         await self.embedder.ping()
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedStep:
+class ObservedStep(StepWork):
     """Passes every call on to `work`, a kind of step of updates, and shows its runs to the observer."""
 
     name: str
     work: StepWork
     observer: Observer
 
+    @override
     async def run(self, turn: Turn, update: Update, save: Save) -> Update:
         """Run the step."""
         with self.observer.step(self.name, turn):
             return await self.work.run(turn, update, save)
 
+    @override
     async def deferred(self, turns: Sequence[tuple[Turn, Update]]) -> Deferred:
         """Return which of the turns the wrapped step defers."""
         return await self.work.deferred(turns)
 
+    @override
     async def take_back(self, turn: Turn) -> None:
         """Let the wrapped step take back what it did for `turn`."""
         await self.work.take_back(turn)

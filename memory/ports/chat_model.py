@@ -1,8 +1,11 @@
 """The chat model port: messages in, a reply or tool calls out."""
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
+
+from typing_extensions import override
 
 ChatMessage = Mapping[str, Any]
 """One message in OpenAI's form: `role`, `content`, and `tool_calls` or `tool_call_id` where they apply."""
@@ -96,23 +99,28 @@ class ChatModel(Protocol):
     """
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The model's name as settings and `/health` show it."""
         ...
 
     @property
+    @abstractmethod
     def calls_tools(self) -> bool:
         """Tell whether it can be given tools at all."""
         ...
 
+    @abstractmethod
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the whole reply at once."""
         ...
 
+    @abstractmethod
     def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
         """Yield the reply's text in pieces as they come, then the whole reply as the last item."""
         ...
 
+    @abstractmethod
     async def models(self, *, api_key: str | None = None) -> Sequence[str]:
         """Return the names that `ChatRequest.model` may have, as the provider lists them for `api_key`.
 
@@ -120,31 +128,36 @@ class ChatModel(Protocol):
         """
         ...
 
+    @abstractmethod
     async def ping(self) -> None:
         """Ask, without spending tokens, whether it can be reached."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class ForwardingChat:
+class ForwardingChat(ChatModel):
     """Forwards what a wrapper of `chat` leaves as it is; the wrapper itself answers `complete` and `stream`."""
 
     chat: ChatModel
 
     @property
+    @override
     def name(self) -> str:
         """Return the wrapped model's name."""
         return self.chat.name
 
     @property
+    @override
     def calls_tools(self) -> bool:
         """Tell whether the wrapped model calls tools."""
         return self.chat.calls_tools
 
+    @override
     async def models(self, *, api_key: str | None = None) -> Sequence[str]:
         """Return the models that the wrapped one's provider lists."""
         return await self.chat.models(api_key=api_key)
 
+    @override
     async def ping(self) -> None:
         """Ask whether the wrapped model can be reached."""
         await self.chat.ping()

@@ -1,5 +1,6 @@
 """Client records: what OpenAI's wire keeps of a user beside the turns: rounds of tools that are open, conversations."""
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -38,30 +39,37 @@ class ClientRecord:
 class ClientRecords(Protocol):
     """Client records: one per user and id, written whole."""
 
+    @abstractmethod
     async def put(self, record: ClientRecord) -> None:
         """Store the record, in place of the user's one with its id."""
         ...
 
+    @abstractmethod
     async def insert(self, record: ClientRecord) -> bool:
         """Store a new record; return False, and change nothing, if the user has one with its id."""
         ...
 
+    @abstractmethod
     async def record(self, *, user_id: str, record_id: str) -> ClientRecord | None:
         """Return the record, or None. Whether its time is up, the caller asks."""
         ...
 
+    @abstractmethod
     def every(self, scope: Scope) -> AsyncIterator[Sequence[ClientRecord]]:
         """Yield all records of the user (or the thread), in batches of at most 100, by id, ascending."""
         ...
 
+    @abstractmethod
     async def remove(self, *, user_id: str, record_id: str) -> bool:
         """Delete the record; return False if there is none."""
         ...
 
+    @abstractmethod
     async def expire(self, now: datetime, *, limit: int) -> int:
         """Delete up to `limit` records of any user whose `expires_at` is `now` or before; return how many."""
         ...
 
+    @abstractmethod
     async def delete(self, scope: Scope) -> int:
         """Delete all records of the thread (or of the user); return how many there were."""
         ...

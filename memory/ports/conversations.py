@@ -1,5 +1,6 @@
 """The conversations port, part of the store: messages of threads, and the turns that they make."""
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
@@ -13,6 +14,7 @@ from recollect.memory.values.update import Update
 class Conversations(Protocol):
     """Messages of threads, in the order in which their turns were accepted."""
 
+    @abstractmethod
     async def accept(self, message: Message) -> Message:
         """Insert the user's message as the newest of its thread and return it as stored.
 
@@ -22,6 +24,7 @@ class Conversations(Protocol):
         """
         ...
 
+    @abstractmethod
     async def commit(self, reply: Message, *, result: Mapping[str, Any], update: Update) -> bool:
         """Insert the assistant's message with its `result` and pending `update`: one atomic write commits the turn.
 
@@ -30,14 +33,17 @@ class Conversations(Protocol):
         """
         ...
 
+    @abstractmethod
     async def turn(self, *, user_id: str, turn_id: str) -> Turn | None:
         """Return the turn with all that is stored of it, or None."""
         ...
 
+    @abstractmethod
     async def messages(self, scope: Scope, *, limit: int, after: int = 0) -> list[Message]:
         """Return the thread's messages with position > `after`, oldest first, those of unfinished turns included."""
         ...
 
+    @abstractmethod
     async def recent(self, scope: Scope, *, limit: int, before: int | None = None) -> list[Exchange]:
         """Return the thread's last `limit` finished turns, oldest first.
 
@@ -45,10 +51,12 @@ class Conversations(Protocol):
         """
         ...
 
+    @abstractmethod
     async def count_turns(self, scope: Scope, *, at_most: int) -> int:
         """Count the finished turns of the thread (or of the user), but no further than `at_most`."""
         ...
 
+    @abstractmethod
     def indexed_messages(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Message]]:
         """Yield all messages whose index step is done, which the index must hold.
 
@@ -56,14 +64,17 @@ class Conversations(Protocol):
         """
         ...
 
+    @abstractmethod
     async def count_indexed_messages(self) -> int:
         """Count the messages that `indexed_messages` yields for all users."""
         ...
 
+    @abstractmethod
     async def exchanges(self, scope: Scope, *, after: int, limit: int) -> list[Exchange]:
         """Return the thread's finished turns whose user's message has a position > `after`, oldest first."""
         ...
 
+    @abstractmethod
     async def overviews(
         self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None, text: str | None = None
     ) -> list[ThreadOverview]:
@@ -74,18 +85,22 @@ class Conversations(Protocol):
         """
         ...
 
+    @abstractmethod
     async def overview(self, scope: Scope) -> ThreadOverview | None:
         """Return the overview of one thread, without its record; None where it has no message."""
         ...
 
+    @abstractmethod
     async def last_position(self, scope: Scope) -> int:
         """Return the greatest position in the thread; 0 where it has no message."""
         ...
 
+    @abstractmethod
     def turns(self, user_id: str) -> AsyncIterator[Sequence[Turn]]:
         """Yield all of the user's finished turns, in batches, in any order."""
         ...
 
+    @abstractmethod
     def every(self, scope: Scope) -> AsyncIterator[Sequence[Turn]]:
         """Yield all turns of the user (or the thread), unfinished ones included, in batches of at most 250.
 
@@ -93,6 +108,7 @@ class Conversations(Protocol):
         """
         ...
 
+    @abstractmethod
     async def rewrite(self, turn: Turn, *, result: Mapping[str, Any], update: Update) -> bool:
         """Replace a finished turn's result and update if the stored update equals `turn.update`; else return False.
 
@@ -100,6 +116,7 @@ class Conversations(Protocol):
         """
         ...
 
+    @abstractmethod
     async def recommit(
         self,
         turn: Turn,
@@ -118,6 +135,7 @@ class Conversations(Protocol):
         """
         ...
 
+    @abstractmethod
     async def aged(self, *, before: datetime, limit: int) -> list[Message]:
         """Return messages of role "user", of any user, that were created before `before`, oldest first.
 
@@ -125,10 +143,12 @@ class Conversations(Protocol):
         """
         ...
 
+    @abstractmethod
     async def count_messages(self, user_id: str) -> int:
         """Count the user's messages of both roles."""
         ...
 
+    @abstractmethod
     async def oldest(self, user_id: str, *, limit: int) -> list[Message]:
         """Return the messages of role "user" of the user's oldest turns, oldest first.
 
@@ -136,10 +156,12 @@ class Conversations(Protocol):
         """
         ...
 
+    @abstractmethod
     async def remove(self, *, user_id: str, turn_ids: Sequence[str]) -> int:
         """Delete these turns (at most 500) with both messages of each; return how many messages were deleted."""
         ...
 
+    @abstractmethod
     async def delete(self, scope: Scope) -> int:
         """Delete all messages of the thread (or of the user); return how many there were, `absent` ones not counted."""
         ...

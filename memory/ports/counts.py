@@ -1,5 +1,6 @@
 """The counts port: how much the store holds, counted by the backend itself."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,10 +26,12 @@ class Counted:
 class Counts(Protocol):
     """Counts without reading what is counted. A write during a call may be in one number and not in another."""
 
+    @abstractmethod
     async def users(self) -> int:
         """Count the users who have a message, a fact, a thread record or a document, without the global user."""
         ...
 
+    @abstractmethod
     async def count(self, scope: Scope | None) -> Counted:
         """Count what is stored of a user, or of one of their threads; with None, of all users."""
         ...

@@ -1,5 +1,6 @@
 """The ports of the code that reads files and splits texts: small Protocols, implemented by providers."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
@@ -34,10 +35,12 @@ class Walls:
 class DocumentReader(Protocol):
     """Reads untrusted files."""
 
+    @abstractmethod
     async def walls(self) -> Walls:
         """Return which barriers confine the reading of files on this machine."""
         ...
 
+    @abstractmethod
     async def read(self, file: BinaryIO, kind: DocumentKind) -> ReadText:
         """Return the text of a file of this kind, read from its beginning.
 
@@ -50,6 +53,7 @@ class DocumentReader(Protocol):
 class Splitter(Protocol):
     """Splits texts into pieces that are embedded one by one."""
 
+    @abstractmethod
     def split(self, text: str, kind: DocumentKind) -> list[str]:
         """Return the pieces of `text`, which joined are the text again.
 

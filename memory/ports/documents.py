@@ -6,6 +6,7 @@ conditional write of the header makes that version the document's. Passages of a
 are never shown, and are removed later.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
@@ -18,11 +19,10 @@ from recollect.memory.values.scope import Scope
 class Documents(Protocol):
     """Document headers, each written whole under the revision that was read, and attachments to threads."""
 
-    @property
-    def passages(self) -> Passages:
-        """The passages of the documents."""
-        ...
+    passages: Passages
+    """The passages of the documents."""
 
+    @abstractmethod
     async def put(self, document: Document, *, revision: int) -> bool:
         """Store the header in place of the one with `revision` (0: none is stored yet).
 
@@ -30,14 +30,17 @@ class Documents(Protocol):
         """
         ...
 
+    @abstractmethod
     async def document(self, *, user_id: str, document_id: str) -> Document | None:
         """Return one document of this owner, or None."""
         ...
 
+    @abstractmethod
     async def by_ids(self, *, user_id: str, document_ids: Sequence[str]) -> list[Document]:
         """Return those of `document_ids` (at most 500) that exist, in any order."""
         ...
 
+    @abstractmethod
     async def page(
         self, user_id: str, *, limit: int, domain: str | None = None, before: tuple[datetime, str] | None = None
     ) -> list[Document]:
@@ -47,42 +50,52 @@ class Documents(Protocol):
         """
         ...
 
+    @abstractmethod
     async def in_domains(self, user_id: str, domains: Sequence[str], *, limit: int) -> list[str]:
         """Return the ids of the owner's documents in one of `domains`, newest first."""
         ...
 
+    @abstractmethod
     async def holdings(self, user_id: str) -> Holdings:
         """Tell which documents this user can have: own ones, global ones. It looks for one of each and counts none."""
         ...
 
+    @abstractmethod
     async def is_empty(self) -> bool:
         """Tell whether no user has any document."""
         ...
 
+    @abstractmethod
     async def processing(self, *, limit: int) -> list[Document]:
         """Return documents of any owner with `status` "processing", those first whose last write is oldest."""
         ...
 
+    @abstractmethod
     async def attach(self, scope: Scope, document: Document, *, at: datetime) -> bool:
         """Attach the document to the thread; return False if it is attached already."""
         ...
 
+    @abstractmethod
     async def detach(self, scope: Scope, *, document_id: str) -> bool:
         """Detach the document from the thread; return False if it is not attached."""
         ...
 
+    @abstractmethod
     async def attached(self, scope: Scope) -> list[Attached]:
         """Return the documents attached to the thread, in the order of attaching."""
         ...
 
+    @abstractmethod
     async def attachments(self, user_id: str) -> Mapping[str, Sequence[Attached]]:
         """Return, by thread id, the documents attached to each of the user's threads."""
         ...
 
+    @abstractmethod
     async def remove(self, *, user_id: str, document_id: str) -> bool:
         """Delete the document, its passages and its attachments; return False if there is none."""
         ...
 
+    @abstractmethod
     async def delete(self, scope: Scope) -> int:
         """Delete the thread's attachments, or the user's documents and the attachments in all their threads.
 
@@ -90,6 +103,7 @@ class Documents(Protocol):
         """
         ...
 
+    @abstractmethod
     async def count(self, user_id: str | None = None) -> int:
         """Count the user's documents; without `user_id`, those of all users."""
         ...

@@ -1,5 +1,6 @@
 """The embedder port: text to vector."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -12,11 +13,13 @@ class Embedder(Protocol):
     """
 
     @property
+    @abstractmethod
     def model(self) -> str:
         """The model's name, part of the collection's fingerprint."""
         ...
 
     @property
+    @abstractmethod
     def knows_meaning(self) -> bool:
         """Tell whether texts of similar meaning get similar vectors without sharing words.
 
@@ -24,18 +27,22 @@ class Embedder(Protocol):
         """
         ...
 
+    @abstractmethod
     async def dimension(self) -> int:
         """Return the length of the vectors; asks the model once where no setting or table says it."""
         ...
 
+    @abstractmethod
     async def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of a search text, of Euclidean length 1 (or 0 for a text without words)."""
         ...
 
+    @abstractmethod
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
         """Return the vectors of texts to be found, in the order of `texts`, of length 1 (or 0) likewise."""
         ...
 
+    @abstractmethod
     async def ping(self) -> None:
         """Ask whether it can serve.
 

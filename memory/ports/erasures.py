@@ -5,6 +5,7 @@ The key is made once, stays in the store, and is shown nowhere: without it no ha
 """
 
 import hmac
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -79,15 +80,15 @@ class Erasures(Protocol):
     if the epoch rose in between, it takes its write back. So an erasure raises its fence before it deletes anything.
     """
 
-    @property
-    def is_shared(self) -> bool:
-        """Tell whether other processes may erase in the same store."""
-        ...
+    is_shared: bool
+    """Tell whether other processes may erase in the same store."""
 
+    @abstractmethod
     async def secret(self) -> bytes:
         """Return the key of the hashes, `SECRET_BYTES` random bytes; the first call ever makes and stores it."""
         ...
 
+    @abstractmethod
     async def raise_fence(self, subject: str, erasure_id: str, *, at: datetime) -> Tombstone:
         """Begin an erasure: raise the subject's epoch and add `erasure_id` to `erasing`; return the new tombstone.
 
@@ -95,6 +96,7 @@ class Erasures(Protocol):
         """
         ...
 
+    @abstractmethod
     async def lift_fence(self, subject: str, erasure_id: str, *, at: datetime) -> None:
         """End an erasure: remove `erasure_id` from `erasing` and raise the epoch once more.
 
@@ -102,14 +104,17 @@ class Erasures(Protocol):
         """
         ...
 
+    @abstractmethod
     async def tombstones(self, subjects: Sequence[str]) -> dict[str, Tombstone]:
         """Return, by subject, the tombstones of those of `subjects` (at most 500) that have one."""
         ...
 
+    @abstractmethod
     async def erased(self, users: Sequence[str]) -> set[str]:
         """Return those of `users` (at most 500 hashes) that have a tombstone, or a thread of which has one."""
         ...
 
+    @abstractmethod
     async def tombstones_since(self, at: datetime, *, after: str = "", limit: int = 500) -> list[Tombstone]:
         """Return up to `limit` tombstones that were raised or lifted at or after `at`.
 
@@ -117,22 +122,27 @@ class Erasures(Protocol):
         """
         ...
 
+    @abstractmethod
     async def epoch(self) -> int:
         """Return a number that rises with every `raise_fence`, of whatever subject."""
         ...
 
+    @abstractmethod
     async def put(self, erasure: Erasure) -> None:
         """Store `erasure` in place of the stored one with its id."""
         ...
 
+    @abstractmethod
     async def erasure(self, erasure_id: str) -> Erasure | None:
         """Return the erasure with this id, or None."""
         ...
 
+    @abstractmethod
     async def unfinished(self, *, limit: int) -> list[Erasure]:
         """Return erasures that are not done, those first that were touched longest ago."""
         ...
 
+    @abstractmethod
     async def delete_work(self, scope: Scope) -> int:
         """Delete what the backend stores for work on the scope: claims, and entries in its threads' queues.
 
@@ -140,10 +150,12 @@ class Erasures(Protocol):
         """
         ...
 
+    @abstractmethod
     async def count(self, holder: str, scope: Scope) -> int:
         """Count, by a scan, what the data holder of this name has of the scope."""
         ...
 
+    @abstractmethod
     async def scrub(self) -> None:
         """Remove what was deleted from this machine's disk, where the backend keeps its files here.
 

@@ -1,5 +1,6 @@
 """The extractor port: a user's message and the known facts in, proposals out."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -55,6 +56,7 @@ class Extractor(Protocol):
         UnreadableAnswer: the answer cannot be parsed.
     """
 
+    @abstractmethod
     async def extract(self, request: ExtractionRequest, *, model: str | None = None) -> Extraction:
         """Return proposals for `request.turns`: by one call to the model, by two where the first answer is malformed.
 
@@ -65,6 +67,7 @@ class Extractor(Protocol):
         """
         ...
 
+    @abstractmethod
     async def may_ask(self, model: str) -> bool:
         """Tell whether `model` is configured, or the provider lists it.
 

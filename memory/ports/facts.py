@@ -1,5 +1,6 @@
 """The facts port, part of the store."""
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,10 +35,12 @@ class FactFilter:
 class Facts(Protocol):
     """Facts: one record per id, written whole; each write names the revision that was read."""
 
+    @abstractmethod
     async def insert(self, fact: Fact) -> bool:
         """Store a new fact; return False, and change nothing, if this user has a fact with its id."""
         ...
 
+    @abstractmethod
     async def replace(self, fact: Fact, *, revision: int) -> bool:
         """Store `fact` in place of the stored one with its id if that has `revision`.
 
@@ -45,14 +48,17 @@ class Facts(Protocol):
         """
         ...
 
+    @abstractmethod
     async def fact(self, *, user_id: str, fact_id: str) -> Fact | None:
         """Return one fact in whatever state, or None."""
         ...
 
+    @abstractmethod
     async def facts(self, *, user_id: str, fact_ids: Sequence[str]) -> list[Fact]:
         """Return those of `fact_ids` (at most 500) that exist, in any order."""
         ...
 
+    @abstractmethod
     async def living(self, scope: Scope, *, at: datetime, limit: int, with_global: bool = False) -> list[Fact]:
         """Return active facts whose validity has not run out at `at`, newest first.
 
@@ -61,10 +67,12 @@ class Facts(Protocol):
         """
         ...
 
+    @abstractmethod
     async def proposed(self, scope: Scope, *, limit: int) -> list[Fact]:
         """Return facts that wait for a person, newest first: the user's own, and with a thread also that thread's."""
         ...
 
+    @abstractmethod
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
         """Return the facts that `shown` selects, oldest first, starting behind the fact with id `after`.
 
@@ -72,6 +80,7 @@ class Facts(Protocol):
         """
         ...
 
+    @abstractmethod
     async def notes(
         self, user_id: str, *, at: datetime, tag: str | None = None, limit: int, after: str | None = None
     ) -> list[Fact]:
@@ -82,22 +91,27 @@ class Facts(Protocol):
         """
         ...
 
+    @abstractmethod
     async def successors(self, *, user_id: str, fact_id: str) -> list[Fact]:
         """Return the facts that name `fact_id` in `replaces`, oldest first."""
         ...
 
+    @abstractmethod
     async def owed(self, *, user_id: str, limit: int) -> list[Fact]:
         """Return facts of the user whose latest revision is not in the index yet, in any order."""
         ...
 
+    @abstractmethod
     async def owed_users(self, *, limit: int) -> list[str]:
         """Return users (the global one too) for whom `owed` returns facts."""
         ...
 
+    @abstractmethod
     async def mark_indexed(self, fact: Fact) -> bool:
         """Record that the index holds this revision; return False, and change nothing, if the stored one is another."""
         ...
 
+    @abstractmethod
     def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Fact]]:
         """Yield the facts that must have a point: `is_open` and `indexed`.
 
@@ -105,29 +119,35 @@ class Facts(Protocol):
         """
         ...
 
+    @abstractmethod
     async def count_indexed(self) -> int:
         """Count the facts that `indexed` yields for all users."""
         ...
 
+    @abstractmethod
     def every(self, user_id: str) -> AsyncIterator[Sequence[Fact]]:
         """Yield all of the user's facts in whatever state, in batches of at most 500, by id, ascending."""
         ...
 
+    @abstractmethod
     async def aged(self, *, before: datetime, limit: int) -> list[Fact]:
-        """Return facts of any user whose `confirmed_at` is before `before`, in whatever state.
+        """Return facts of any user whose `confirmed_at` is before `before`, in whatever state, oldest such first.
 
         Pinned and forgotten ones are left out.
         """
         ...
 
+    @abstractmethod
     async def count_open(self, scope: Scope) -> int:
         """Count the open facts (`Fact.is_open`) of the thread; without a thread, of the user in all scopes."""
         ...
 
+    @abstractmethod
     async def has_notes(self, scope: Scope) -> bool:
         """Tell whether the user has an open note, in any scope."""
         ...
 
+    @abstractmethod
     async def weakest(self, scope: Scope, *, limit: int) -> list[Fact]:
         """Return the open, unpinned facts of `scope` (as `count_open` reads it), the first to go first.
 
@@ -135,10 +155,12 @@ class Facts(Protocol):
         """
         ...
 
+    @abstractmethod
     async def remove(self, *, user_id: str, fact_ids: Sequence[str]) -> int:
         """Delete these facts (at most 500) of the user; return how many were deleted."""
         ...
 
+    @abstractmethod
     async def delete(self, scope: Scope) -> int:
         """Delete the thread's own facts (scope "thread"), or all of the user's; return how many were deleted."""
         ...

@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import re
 import secrets
+from abc import abstractmethod
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
@@ -49,14 +50,17 @@ class Key:
 class Keys(Protocol):
     """Keys: one record each, written once and removed when the key is revoked."""
 
+    @abstractmethod
     async def insert(self, key: Key) -> bool:
         """Store a new key; return False, and change nothing, if its id exists."""
         ...
 
+    @abstractmethod
     async def key(self, key_id: str) -> Key | None:
         """Return the key with this id, or None."""
         ...
 
+    @abstractmethod
     async def page(self, *, limit: int, after: tuple[datetime, str] | None = None) -> list[Key]:
         """Return all keys, oldest first (ties: by id, ascending).
 
@@ -64,14 +68,17 @@ class Keys(Protocol):
         """
         ...
 
+    @abstractmethod
     async def remove(self, key_id: str) -> bool:
         """Remove the key; return False if there is none."""
         ...
 
+    @abstractmethod
     async def count(self, user_id: str) -> int:
         """Count this user's own keys."""
         ...
 
+    @abstractmethod
     async def delete(self, user_id: str) -> int:
         """Remove the user's own keys and return how many there were."""
         ...

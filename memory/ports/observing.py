@@ -4,8 +4,11 @@ An observer receives names, ids of turns and numbers, never anybody's text. With
 stage enters an empty context manager, and no store is wrapped.
 """
 
+from abc import abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, TypeVar
+
+from typing_extensions import override
 
 from recollect.memory.ports.chat_model import Usage
 from recollect.memory.values.turn import Turn
@@ -18,30 +21,37 @@ Watched = AbstractContextManager[object]
 class Observer(Protocol):
     """Learns what is done, and how long it takes. No method may raise, or wait."""
 
+    @abstractmethod
     def turn(self, user_id: str, turn_id: str) -> Watched:
         """Observe a turn from its request to its reply."""
         ...
 
+    @abstractmethod
     def turn_ended(self, code: str | None) -> None:
         """Record that the turn of this task has its reply (`code` None), or failed with an error of this code."""
         ...
 
+    @abstractmethod
     def stage(self, name: str) -> Watched:
         """Observe a node of the turn's graph."""
         ...
 
+    @abstractmethod
     def step(self, name: str, turn: Turn) -> Watched:
         """Observe a step of a turn's update, which runs in the background after the turn."""
         ...
 
+    @abstractmethod
     def model_call(self, name: str, model: str) -> Watched:
         """Observe a call of a model: `name` is the operation."""
         ...
 
+    @abstractmethod
     def tokens(self, usage: Usage) -> None:
         """Record the tokens that the provider counted for a call."""
         ...
 
+    @abstractmethod
     def store(self, name: str, store: Store) -> Store:
         """Return what to use in place of `store`: itself, or a wrapper that observes its calls."""
         ...
@@ -50,31 +60,38 @@ class Observer(Protocol):
 UNWATCHED: Watched = nullcontext()
 
 
-class Unobserved:
+class Unobserved(Observer):
     """An observer that does nothing."""
 
+    @override
     def turn(self, user_id: str, turn_id: str) -> Watched:
         """Do nothing."""
         return UNWATCHED
 
+    @override
     def turn_ended(self, code: str | None) -> None:
         """Do nothing."""
 
+    @override
     def stage(self, name: str) -> Watched:
         """Do nothing."""
         return UNWATCHED
 
+    @override
     def step(self, name: str, turn: Turn) -> Watched:
         """Do nothing."""
         return UNWATCHED
 
+    @override
     def model_call(self, name: str, model: str) -> Watched:
         """Do nothing."""
         return UNWATCHED
 
+    @override
     def tokens(self, usage: Usage) -> None:
         """Do nothing."""
 
+    @override
     def store(self, name: str, store: Store) -> Store:
         """Return the store itself."""
         return store

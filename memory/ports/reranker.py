@@ -1,5 +1,6 @@
 """The reranker port: scores the best candidates of a search a second time, more slowly and more precisely."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -12,10 +13,12 @@ class Reranker(Protocol):
     """
 
     @property
+    @abstractmethod
     def model(self) -> str:
         """The model's name."""
         ...
 
+    @abstractmethod
     async def relevance(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return how relevant each text is to the query, in (0, 1), in the order of `texts`.
 

@@ -4,6 +4,7 @@ A session's secret is 256 random bits that the browser alone holds; its SHA-256 
 """
 
 import hashlib
+from abc import abstractmethod
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -34,30 +35,37 @@ class Session:
 class Sessions(Protocol):
     """Sessions: one record each, by the digest of its secret."""
 
+    @abstractmethod
     async def insert(self, session: Session) -> bool:
         """Store a new session; return False, and change nothing, if its digest exists."""
         ...
 
+    @abstractmethod
     async def session(self, digest: str) -> Session | None:
         """Return the session with this digest, or None. Whether its time is up, the caller asks."""
         ...
 
+    @abstractmethod
     async def extend(self, digest: str, *, expires_at: datetime) -> bool:
         """Set `expires_at` if it is later than the stored one; return False, and change nothing, otherwise."""
         ...
 
+    @abstractmethod
     async def remove(self, digest: str) -> bool:
         """Delete the session; return False if there is none."""
         ...
 
+    @abstractmethod
     async def trim(self, name: str, *, keep: int) -> int:
         """Delete the sessions of the caller of this name but the `keep` that started last; return how many."""
         ...
 
+    @abstractmethod
     async def expire(self, now: datetime, *, limit: int) -> int:
         """Delete up to `limit` sessions whose `expires_at` is `now` or before; return how many."""
         ...
 
+    @abstractmethod
     async def delete(self, user_id: str) -> int:
         """Delete the sessions that are bound to this user; return how many there were."""
         ...

@@ -6,6 +6,7 @@ returns, and 0 returns nothing; all times are UTC in whole milliseconds. All cor
 single records (unique inserts, conditional updates): no transaction spans two of them.
 """
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
@@ -27,76 +28,49 @@ from recollect.memory.ports.updates import Updates
 class Store(Protocol):
     """One backend. Its `open_…` context manager opens and closes it."""
 
-    @property
-    def name(self) -> str:
-        """The name that `/health` shows: "sqlite" or "mongodb"."""
-        ...
+    name: str
+    """The name that `/health` shows: "sqlite" or "mongodb"."""
 
-    @property
-    def conversations(self) -> Conversations:
-        """Messages and turns."""
-        ...
+    conversations: Conversations
+    """Messages and turns."""
 
-    @property
-    def timeline(self) -> Timeline:
-        """Messages by time and by position."""
-        ...
+    timeline: Timeline
+    """Messages by time and by position."""
 
-    @property
-    def imports(self) -> Imports:
-        """Turns that are imported in bulk."""
-        ...
+    imports: Imports
+    """Turns that are imported in bulk."""
 
-    @property
-    def facts(self) -> Facts:
-        """Facts."""
-        ...
+    facts: Facts
+    """Facts."""
 
-    @property
-    def updates(self) -> Updates:
-        """Pending updates and their claims."""
-        ...
+    updates: Updates
+    """Pending updates and their claims."""
 
-    @property
-    def threads(self) -> Threads:
-        """Thread records."""
-        ...
+    threads: Threads
+    """Thread records."""
 
-    @property
-    def documents(self) -> Documents:
-        """Documents with their passages, and what threads have attached."""
-        ...
+    documents: Documents
+    """Documents with their passages, and what threads have attached."""
 
-    @property
-    def counts(self) -> Counts:
-        """Counts of users, threads, turns, messages and facts."""
-        ...
+    counts: Counts
+    """Counts of users, threads, turns, messages and facts."""
 
-    @property
-    def queue(self) -> ThreadQueue:
-        """The queues of the threads."""
-        ...
+    queue: ThreadQueue
+    """The queues of the threads."""
 
-    @property
-    def keys(self) -> Keys:
-        """API keys."""
-        ...
+    keys: Keys
+    """API keys."""
 
-    @property
-    def sessions(self) -> Sessions:
-        """Sessions of the inspector."""
-        ...
+    sessions: Sessions
+    """Sessions of the inspector."""
 
-    @property
-    def client_records(self) -> ClientRecords:
-        """Open rounds and conversations of OpenAI's clients."""
-        ...
+    client_records: ClientRecords
+    """Open rounds and conversations of OpenAI's clients."""
 
-    @property
-    def erasures(self) -> Erasures:
-        """Tombstones and receipts of erasures."""
-        ...
+    erasures: Erasures
+    """Tombstones and receipts of erasures."""
 
+    @abstractmethod
     def users(self) -> AsyncIterator[Sequence[str]]:
         """Yield the id of every user who has a message, fact, thread record or document, the global one too.
 
@@ -104,6 +78,7 @@ class Store(Protocol):
         """
         ...
 
+    @abstractmethod
     async def ping(self) -> None:
         """Ask the backend whether it can serve.
 

@@ -1,5 +1,6 @@
 """The summariser port: the previous summary and the turns that follow it in, a new summary out."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -40,6 +41,7 @@ class Summariser(Protocol):
         UnreadableAnswer: an answer is no summary.
     """
 
+    @abstractmethod
     async def summarise(self, request: SummaryTask) -> Summary:
         """Return one summary that stands for `request.old` and `request.exchanges`."""
         ...

@@ -1,5 +1,6 @@
 """The timeline port, part of the store: messages by time and by position."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -14,6 +15,7 @@ class Timeline(Protocol):
     It returns only messages that search may find: not `absent`, and with the index step of their turn done.
     """
 
+    @abstractmethod
     async def names(self, user_id: str, *, limit: int) -> list[str]:
         """Return the distinct speakers' names in the user's messages, ascending.
 
@@ -21,22 +23,29 @@ class Timeline(Protocol):
         """
         ...
 
+    @abstractmethod
     async def during(self, scope: Scope, period: Period, *, limit: int) -> list[Message]:
-        """Return the messages of the thread (or the user) created in `period` (end exclusive), oldest first."""
+        """Return the messages of the thread (or the user) created in `period` (end exclusive), oldest first.
+
+        Messages of the same time are in the order of their threads, then of their positions.
+        """
         ...
 
+    @abstractmethod
     async def latest(self, scope: Scope, *, limit: int) -> list[Message]:
         """Return the messages of the thread (or the user) that were created last, newest first."""
         ...
 
+    @abstractmethod
     async def preceding(self, messages: Sequence[Message], *, count: int) -> dict[str, list[str]]:
         """Return, by message id, the texts of up to `count` messages before each of `messages` in its thread.
 
         `messages` are at most 500, of any users. Each list begins with the nearest message. The first message of a
-        thread may be missing from the result.
+        thread may be missing from the result. A reply's own message precedes it even where the turn is not indexed yet.
         """
         ...
 
+    @abstractmethod
     async def around(self, scope: Scope, position: int, *, before: int, after: int) -> list[Message]:
         """Return up to `before` messages of the thread below `position` and up to `after` above it, oldest first."""
         ...

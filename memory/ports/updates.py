@@ -1,5 +1,6 @@
 """The updates port, part of the store: what turns owe, and the claims of those who work on it."""
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -30,10 +31,12 @@ class Backlog:
 class Updates(Protocol):
     """Pending updates, and the claims: one process at a time works on a user's updates."""
 
+    @abstractmethod
     async def pending_users(self, *, limit: int) -> list[str]:
         """Return users who have a turn whose update is pending, those who have waited longest first."""
         ...
 
+    @abstractmethod
     async def pending(self, user_id: str, *, limit: int, by_time: bool = False) -> list[Turn]:
         """Return the user's turns whose update is pending, in the order of their commits.
 
@@ -42,6 +45,7 @@ class Updates(Protocol):
         """
         ...
 
+    @abstractmethod
     async def record(self, turn: Turn, update: Update, *, generation: int) -> bool:
         """Replace the turn's update and store `generation` with it.
 
@@ -49,6 +53,7 @@ class Updates(Protocol):
         """
         ...
 
+    @abstractmethod
     def failed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Turn]]:
         """Yield turns whose update has failed, in batches; within a user in the order of their commits.
 
@@ -56,10 +61,12 @@ class Updates(Protocol):
         """
         ...
 
+    @abstractmethod
     async def backlog(self, user_id: str) -> Backlog:
         """Return how many of the user's updates are pending or failed, and since when the oldest pending one waits."""
         ...
 
+    @abstractmethod
     async def waiting(self, *, at_most: int) -> Backlog:
         """Return how many updates of all users are pending, counted no further than `at_most` (at least 1).
 
@@ -67,6 +74,7 @@ class Updates(Protocol):
         """
         ...
 
+    @abstractmethod
     async def claim(self, user_id: str, *, owner: str, lease: timedelta, now: datetime) -> Claim | None:
         """Take the user for `lease` from `now` on; return None while another owner's lease lives.
 
@@ -74,10 +82,12 @@ class Updates(Protocol):
         """
         ...
 
+    @abstractmethod
     async def renew(self, claim: Claim, *, lease: timedelta, now: datetime) -> bool:
         """Extend the claim to `now` plus `lease`; return False if it was lost (another generation, or released)."""
         ...
 
+    @abstractmethod
     async def release(self, claim: Claim) -> None:
         """Give the claim up, if it is still held. The generation stays stored, so that it keeps rising."""
         ...

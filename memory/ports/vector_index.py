@@ -1,6 +1,7 @@
 """The vector index port: the derived search structure. Everything in it can be rebuilt from the store."""
 
 import json
+from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -150,6 +151,7 @@ class PointStore(Protocol):
     scoped to a user. A backend that cannot be reached raises `IndexUnavailable`, and nothing else crosses this seam.
     """
 
+    @abstractmethod
     async def upsert(self, points: Sequence[Point]) -> None:
         """Store `points`, replacing their owner's points of the same ids; they are durable when it returns.
 
@@ -158,10 +160,12 @@ class PointStore(Protocol):
         """
         ...
 
+    @abstractmethod
     async def search(self, query: Query) -> list[Match]:
         """Return up to `query.limit` entries by descending cosine similarity. `query.channel` is not `bm25`."""
         ...
 
+    @abstractmethod
     async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
         """Return for each of `queries` (of one user) the found points' ids with their raw scores, best first.
 
@@ -173,14 +177,17 @@ class PointStore(Protocol):
         """
         ...
 
+    @abstractmethod
     async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
         """Return, for those of `ids` (at most 500) that have a point, the fingerprint stored with it, or None."""
         ...
 
+    @abstractmethod
     async def entries(self, ids: Sequence[str]) -> list[Entry]:
         """Return the entries of those of `ids` (at most 500) that have a point, in any order."""
         ...
 
+    @abstractmethod
     async def ids(self, *, after: str | None = None, limit: int = 500, scope: Scope | None = None) -> list[str]:
         """Return up to `limit` point ids greater than `after`, ascending: one page of a scan.
 
@@ -188,26 +195,32 @@ class PointStore(Protocol):
         """
         ...
 
+    @abstractmethod
     async def users(self) -> list[str]:
         """Return the users who have points, in any order, by a scan."""
         ...
 
+    @abstractmethod
     async def threads(self, user_id: str) -> list[str]:
         """Return the ids of the threads in which the user has points, in any order."""
         ...
 
+    @abstractmethod
     async def count(self, *, user_id: str | None = None, thread_id: str | None = None) -> int:
         """Count the points of all users, of one user, or of one thread of that user."""
         ...
 
+    @abstractmethod
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
         """Delete the user's points with these ids; ids without a point are no error."""
         ...
 
+    @abstractmethod
     async def delete(self, scope: Scope) -> int:
         """Delete all points of the thread (or of the user); return how many were deleted."""
         ...
 
+    @abstractmethod
     async def ping(self) -> None:
         """Ask the backend whether it can serve.
 
@@ -224,11 +237,10 @@ class Successor(Protocol):
     collections, in the same order: none is lost when the new one is promoted.
     """
 
-    @property
-    def points(self) -> PointStore:
-        """The points of the new collection."""
-        ...
+    points: PointStore
+    """The points of the new collection."""
 
+    @abstractmethod
     async def promote(self) -> None:
         """Serve from the new collection, from one call to the next; the old one is deleted when this returns.
 
@@ -241,11 +253,10 @@ class Successor(Protocol):
 class VectorIndex(PointStore, Protocol):
     """One index of points, made for one embedder: its name contains the embedder's fingerprint."""
 
-    @property
-    def name(self) -> str:
-        """The name that `/health` shows: "qdrant-edge" or "qdrant"."""
-        ...
+    name: str
+    """The name that `/health` shows: "qdrant-edge" or "qdrant"."""
 
+    @abstractmethod
     def rebuilding(self) -> AbstractAsyncContextManager[Successor]:
         """Begin a successor, or continue with the one that a killed rebuild left.
 
@@ -256,10 +267,12 @@ class VectorIndex(PointStore, Protocol):
         """
         ...
 
+    @abstractmethod
     async def other_collections(self) -> list[str]:
         """Return the names of collections of the same base name made for other embedders. No search reads them."""
         ...
 
+    @abstractmethod
     async def erase(self, scope: Scope) -> int:
         """Delete the scope's points in every collection of the base name, of any embedder; return how many.
 
@@ -268,14 +281,17 @@ class VectorIndex(PointStore, Protocol):
         """
         ...
 
+    @abstractmethod
     async def remaining(self, scope: Scope) -> int:
         """Count, by a scan, the points of the scope in every collection that `erase` covers."""
         ...
 
+    @abstractmethod
     async def rewrite(self) -> None:
         """Remove what was deleted from this machine's files; a Qdrant server removes it by itself."""
         ...
 
+    @abstractmethod
     async def vacuum(self, seconds: float) -> bool:
         """Call `rewrite` if something was deleted and it is time; return whether it was called.
 

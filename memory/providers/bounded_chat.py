@@ -5,6 +5,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import cast
 
+from typing_extensions import override
+
 from recollect.memory.ports.chat_model import ChatReply, ChatRequest, ForwardingChat
 from recollect.memory.providers.wire import AnswerTooLong
 
@@ -15,6 +17,7 @@ class BoundedChat(ForwardingChat):
 
     most: int
 
+    @override
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Ask the model.
 
@@ -25,6 +28,7 @@ class BoundedChat(ForwardingChat):
         self._check(len(reply.text))
         return reply
 
+    @override
     async def stream(self, request: ChatRequest) -> AsyncGenerator[str | ChatReply, None]:
         """Ask the model; close the connection where the reply gets too long.
 

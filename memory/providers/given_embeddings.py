@@ -5,38 +5,49 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
+from typing_extensions import override
+
+from recollect.memory.ports.embedder import Embedder
 from recollect.memory.values.errors import ModelUnavailable
 from recollect.memory.values.given import GivenEmbeddings
 
 _OUTAGES = (ConnectionError, TimeoutError, OSError)
 
 
-class GivenEmbedder:
+class GivenEmbedder(Embedder):
     """Asks the object, in a thread where it has no async methods. Vectors get length 1."""
 
-    knows_meaning = True
-
     def __init__(self, given: GivenEmbeddings) -> None:
-        self.model = given.name
+        self._model = given.name
         self._object: Any = given.embeddings
         self._dimension: int | None = None
 
+    @property
+    @override
+    def model(self) -> str:
+        return self._model
+
+    @property
+    @override
+    def knows_meaning(self) -> bool:
+        return True
+
+    @override
     async def dimension(self) -> int:
-        """See the port."""
         if self._dimension is None:
             self._dimension = len(await self.embed_query("dimension"))
         return self._dimension
 
+    @override
     async def embed_query(self, text: str) -> Sequence[float]:
-        """See the port."""
         if hasattr(self._object, "aembed_query"):
             return _unit(await _asked(self._object.aembed_query, text))
         if hasattr(self._object, "embed_query"):
             return _unit(await _asked(_in_thread(self._object.embed_query), text))
         return (await self.embed_documents([text]))[0]
 
+    @override
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
-        """See the port."""
         if hasattr(self._object, "aembed_documents"):
             found = await _asked(self._object.aembed_documents, list(texts))
         else:
@@ -44,8 +55,8 @@ class GivenEmbedder:
             found = await _asked(_in_thread(getattr(self._object, name)), list(texts))
         return [_unit(vector) for vector in found]
 
+    @override
     async def ping(self) -> None:
-        """See the port."""
         await self.embed_query("ping")
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from abc import abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -11,8 +12,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import SecretStr
+from typing_extensions import override
 
-from recollect.memory.ports.chat_model import ABOUT_TOOLS, ChatReply, ChatRequest
+from recollect.memory.ports.chat_model import ABOUT_TOOLS, ChatModel, ChatReply, ChatRequest
 from recollect.memory.providers.chat_messages import to_langchain, to_reply
 from recollect.memory.providers.failures import Failures, blames_tools, refuses_content
 from recollect.memory.providers.streamed_reply import StreamedReply
@@ -31,16 +33,13 @@ _NOTHING: Mapping[str, Any] = {}
 class Dialect(Protocol):
     """The form in which one family of models takes tools, the wish for JSON, and system messages."""
 
-    @property
-    def one_system(self) -> bool:
-        """Tell whether all system messages must be joined to one, the first."""
-        ...
+    one_system: bool
+    """Tell whether all system messages must be joined to one, the first."""
 
-    @property
-    def sums_usage(self) -> bool:
-        """Tell whether each chunk of a stream counts only its own tokens."""
-        ...
+    sums_usage: bool
+    """Tell whether each chunk of a stream counts only its own tokens."""
 
+    @abstractmethod
     def prepare(self, model: BaseChatModel, request: ChatRequest) -> tuple[Answering, dict[str, Any]]:
         """Return what to call, and the options that carry the request's tools, parameters and `json_mode`."""
         ...
@@ -49,24 +48,26 @@ class Dialect(Protocol):
 class Provider(Protocol):
     """The server of the model."""
 
+    @abstractmethod
     async def ping(self) -> None:
-        """See ChatModel."""
+        """Ask, without spending tokens, whether it can be reached. Raises as ChatModel does."""
         ...
 
+    @abstractmethod
     async def models(self, api_key: str | None) -> Sequence[str]:
         """Return the models that the provider lists; none where it keeps no list. Raises as ChatModel does."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAIDialect:
+class OpenAIDialect(Dialect):
     """OpenAI's own form, passed on unchanged: binding tools for each call would cost more than the call."""
 
     one_system: bool = False
     sums_usage: bool = False
 
+    @override
     def prepare(self, model: BaseChatModel, request: ChatRequest) -> tuple[Answering, dict[str, Any]]:
-        """See Dialect."""
         options: dict[str, Any] = {}
         if request.tools:
             options["tools"] = list(request.tools)
@@ -85,7 +86,7 @@ class OpenAIDialect:
 
 
 @dataclass(frozen=True, slots=True)
-class NativeDialect:
+class NativeDialect(Dialect):
     """Models with a form of their own, through LangChain's `bind_tools`. `json_options` are what asks for JSON.
 
     `fields` are the model's own names of the parameters that it takes; others are left out.
@@ -96,8 +97,8 @@ class NativeDialect:
     one_system: bool = True
     sums_usage: bool = True
 
+    @override
     def prepare(self, model: BaseChatModel, request: ChatRequest) -> tuple[Answering, dict[str, Any]]:
-        """See Dialect."""
         said = request.parameters
         form: Mapping[str, Any] = said.get("response_format") or _NOTHING
         wants_json = request.json_mode or form.get("type") in _JSON_FORMATS
@@ -127,7 +128,7 @@ class _ToolsRefused(ModelUnavailable):
     """The provider refused a request that offered tools; without them it may answer."""
 
 
-class LangChainChat:
+class LangChainChat(ChatModel):
     """ChatModel over `model`, which it neither opens nor closes.
 
     A call takes at most `timeout_seconds` in all, a stream too. Where a provider refuses the tools that a request
@@ -154,15 +155,18 @@ class LangChainChat:
         self._calls_tools = True
 
     @property
+    @override
     def name(self) -> str:
         """Return the model's name as asked for."""
         return self._name
 
     @property
+    @override
     def calls_tools(self) -> bool:
         """Return True until the provider has refused tools."""
         return self._calls_tools
 
+    @override
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the whole reply at once.
 
@@ -181,6 +185,7 @@ class LangChainChat:
         self._stop_offering_tools(offered)
         return reply
 
+    @override
     async def stream(self, request: ChatRequest) -> AsyncGenerator[str | ChatReply, None]:
         """Yield the reply's text in pieces, then the whole ChatReply. Closing the generator closes the connection.
 
@@ -203,6 +208,7 @@ class LangChainChat:
                 self._stop_offering_tools(offered)
                 yield item
 
+    @override
     async def models(self, *, api_key: str | None = None) -> list[str]:
         """Return the model's own name, then the names that the provider lists.
 
@@ -211,6 +217,7 @@ class LangChainChat:
         """
         return list(dict.fromkeys([self._name, *await self._provider.models(api_key)]))
 
+    @override
     async def ping(self) -> None:
         """Check, without spending tokens, that the provider can be reached; raises ModelUnavailable."""
         await self._provider.ping()

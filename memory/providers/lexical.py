@@ -11,10 +11,12 @@ from math import log
 from zlib import crc32
 
 import numpy as np
+from typing_extensions import override
 
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.background.long_texts import INLINE_CHARACTERS, off_loop
 from recollect.memory.language.lexemes import STOP_WORDS, words
+from recollect.memory.ports.embedder import Embedder
 
 DIMENSION = 1_024
 MODEL = "lexical-v1"
@@ -23,7 +25,7 @@ _NGRAMS = (3, 4)
 _STOP_WEIGHT = 0.1
 
 
-class LexicalEmbedder:
+class LexicalEmbedder(Embedder):
     """Embedder without a model: deterministic across processes and platforms, the same for queries and documents.
 
     Vectors have length 1, or 0 for a text without words. Long texts are embedded as `bulk` work.
@@ -33,30 +35,36 @@ class LexicalEmbedder:
         self._bulk = bulk or Bulk()
 
     @property
+    @override
     def model(self) -> str:
         """Return the embedder's name; changed rules need a new one, because the collection is named after it."""
         return MODEL
 
     @property
+    @override
     def knows_meaning(self) -> bool:
         """Return False: it knows only words and their parts."""
         return False
 
+    @override
     async def dimension(self) -> int:
         """Return 1,024."""
         return DIMENSION
 
+    @override
     async def embed_query(self, text: str) -> Sequence[float]:
         """Return the text's vector. Never fails."""
         # Not in `bulk`: a search does not wait behind imports.
         return await off_loop(lambda: embed(text), [text])
 
+    @override
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
         """Return the texts' vectors, in their order. Never fails."""
         if sum(map(len, texts)) <= INLINE_CHARACTERS:
             return [embed(text) for text in texts]
         return [*await self._bulk.each(embed, texts)]
 
+    @override
     async def ping(self) -> None:
         """Return at once: there is nothing to reach."""
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 from langchain_core.language_models import BaseChatModel
+from typing_extensions import override
 
 from recollect.memory.ports.chat_model import ChatModel
 from recollect.memory.providers.endpoint import Endpoint
 from recollect.memory.providers.failures import Failures
-from recollect.memory.providers.langchain_chat import LangChainChat, NativeDialect
+from recollect.memory.providers.langchain_chat import LangChainChat, NativeDialect, Provider
 from recollect.memory.providers.wire import bound, hooks
 from recollect.memory.values.errors import ConfigurationError, ModelTimeout, ModelUnavailable
 
@@ -105,11 +106,11 @@ def _anthropic_client(model: BaseChatModel) -> "AsyncAnthropic":
 
 
 @dataclass(frozen=True, slots=True)
-class _NativeProvider:
+class _NativeProvider(Provider):
     source: Endpoint
 
+    @override
     async def ping(self) -> None:
-        """See Provider."""
         try:
             async with httpx.AsyncClient(timeout=_PING_SECONDS, event_hooks=hooks()) as http:
                 status = (await http.get(self.source.base_url)).status_code
@@ -120,6 +121,7 @@ class _NativeProvider:
         if status >= 500:
             raise ModelUnavailable(f"The model's provider is out of order ({status}).", outage=True)
 
+    @override
     async def models(self, api_key: str | None) -> tuple[str, ...]:
-        """See Provider. Returns none: the caller adds the configured model."""
+        """Return none: the caller adds the configured model."""
         return ()

@@ -2,6 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
+from recollect.memory.ports.document_reader import Splitter
 from recollect.memory.values.document import DocumentKind
 
 if TYPE_CHECKING:
@@ -12,14 +15,14 @@ MOST_CHARACTERS = 1_000
 _PLAIN = [r"\n[ \t]*\n", r"\n", r"(?<=[.!?…])\s", r"\s", ""]
 
 
-class LangChainSplitter:
+class LangChainSplitter(Splitter):
     """Splits into pieces of at most `MOST_CHARACTERS`, which join to the text. Imports its library at first use."""
 
     def __init__(self) -> None:
         self._made: dict[bool, RecursiveCharacterTextSplitter] = {}
 
+    @override
     def split(self, text: str, kind: DocumentKind) -> list[str]:
-        """See the port."""
         is_plain = kind in {"text", "pdf"}
         if is_plain not in self._made:
             self._made[is_plain] = _splitter(is_plain)

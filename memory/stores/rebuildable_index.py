@@ -2,44 +2,52 @@
 
 import asyncio
 import logging
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from recollect.memory.ports.vector_index import Entry, Match, Point, PointStore, Query
+from typing_extensions import override
+
+from recollect.memory.ports.forwarding_index import Answer, ForwardingPoints
+from recollect.memory.ports.vector_index import PointStore, Successor, VectorIndex
 from recollect.memory.values.errors import IndexUnavailable, Rebuilding, RecollectError
 from recollect.memory.values.scope import Scope
 
 logger = logging.getLogger(__name__)
-
-Answer = TypeVar("Answer")
 
 
 class Generations(Protocol):
     """A backend's collections of one name: one of them serves, and each rebuild makes the next."""
 
     @property
+    @abstractmethod
     def current(self) -> PointStore:
         """Return the generation that serves now."""
         ...
 
+    @abstractmethod
     def successor(self) -> AbstractAsyncContextManager[PointStore]:
         """Open the next generation, created where a killed rebuild left none; exit closes it and keeps its points."""
         ...
 
+    @abstractmethod
     async def promote(self) -> None:
         """Make the open successor `current`, durably and between two calls."""
         ...
 
+    @abstractmethod
     async def drop_old(self) -> None:
         """Remove the generations before the current one."""
         ...
 
+    @abstractmethod
     async def other_collections(self) -> list[str]:
         """Return the collections of other embedders, as `VectorIndex.other_collections` does."""
         ...
 
+    @abstractmethod
     async def erase_elsewhere(self, scope: Scope) -> int:
         """Delete the scope's points in all collections except the current one and an open successor.
 
@@ -47,26 +55,32 @@ class Generations(Protocol):
         """
         ...
 
+    @abstractmethod
     async def remove_elsewhere(self, *, user_id: str, ids: Sequence[str]) -> None:
         """Delete these points of the user, and so their texts, in other embedders' collections."""
         ...
 
+    @abstractmethod
     async def remaining(self, scope: Scope) -> int:
         """Return how many points of the scope are left, as `VectorIndex.remaining` does."""
         ...
 
+    @abstractmethod
     async def has_traces(self, user_id: str) -> bool:
         """Tell whether the current collection's files may hold text of a user who has no more points in it."""
         ...
 
+    @abstractmethod
     async def vacuum_elsewhere(self, seconds: float) -> None:
         """Vacuum other embedders' collections where their files are on this machine; see `VectorIndex.vacuum`."""
         ...
 
+    @abstractmethod
     async def is_rewrite_due(self, seconds: float) -> bool:
         """Tell whether files on this machine hold deleted text and are due for a rewrite; see `VectorIndex.vacuum`."""
         ...
 
+    @abstractmethod
     def copying(self) -> AbstractAsyncContextManager["Copying"] | None:
         """Open an empty successor in place of an open one; return None where the files are on a server."""
         ...
@@ -76,16 +90,18 @@ class Copying(Protocol):
     """An empty successor that copies the current points without embedding them again."""
 
     @property
+    @abstractmethod
     def points(self) -> PointStore:
         """Return the successor's points."""
         ...
 
+    @abstractmethod
     async def copy_some(self) -> bool:
         """Copy the next page of the current collection; return False after the last one."""
         ...
 
 
-class RebuildableIndex:
+class RebuildableIndex(ForwardingPoints, VectorIndex):
     """Implements VectorIndex over a backend's generations.
 
     While a successor is being filled, each write goes to both, one write at a time, so that both see the same order.
@@ -105,62 +121,18 @@ class RebuildableIndex:
         self._writes = 0
         self._ended = asyncio.Event()
 
-    async def upsert(self, points: Sequence[Point]) -> None:
-        """See PointStore."""
-        await self._write(lambda store: store.upsert(points))
-
-    async def search(self, query: Query) -> list[Match]:
-        """See PointStore."""
-        return await self._read(lambda store: store.search(query))
-
-    async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
-        """See PointStore."""
-        return await self._read(lambda store: store.rank(queries))
-
-    async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
-        """See PointStore."""
-        return await self._read(lambda store: store.fingerprints(ids))
-
-    async def entries(self, ids: Sequence[str]) -> list[Entry]:
-        """See PointStore."""
-        return await self._read(lambda store: store.entries(ids))
-
-    async def ids(self, *, after: str | None = None, limit: int = 500, scope: Scope | None = None) -> list[str]:
-        """See PointStore."""
-        return await self._read(lambda store: store.ids(after=after, limit=limit, scope=scope))
-
-    async def users(self) -> list[str]:
-        """See PointStore."""
-        return await self._read(lambda store: store.users())
-
-    async def threads(self, user_id: str) -> list[str]:
-        """See PointStore."""
-        return await self._read(lambda store: store.threads(user_id))
-
-    async def count(self, *, user_id: str | None = None, thread_id: str | None = None) -> int:
-        """See PointStore."""
-        return await self._read(lambda store: store.count(user_id=user_id, thread_id=thread_id))
-
+    @override
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
-        """See PointStore."""
-        await self._write(lambda store: store.remove(user_id=user_id, ids=ids))
+        await super().remove(user_id=user_id, ids=ids)
         await self._generations.remove_elsewhere(user_id=user_id, ids=ids)
 
-    async def delete(self, scope: Scope) -> int:
-        """See PointStore."""
-        return await self._write(lambda store: store.delete(scope))
-
-    async def ping(self) -> None:
-        """See PointStore."""
-        await self._read(lambda store: store.ping())
-
+    @override
     async def other_collections(self) -> list[str]:
-        """See VectorIndex."""
         return await self._generations.other_collections()
 
+    @override
     @asynccontextmanager
     async def rebuilding(self) -> AsyncGenerator["_Filling"]:
-        """See VectorIndex."""
         if self._is_rebuilding:
             raise Rebuilding
         # Set before the first await: of two calls at once, the second is refused.
@@ -175,8 +147,8 @@ class RebuildableIndex:
         finally:
             self._is_rebuilding = False
 
+    @override
     async def erase(self, scope: Scope) -> int:
-        """See VectorIndex."""
         # Hold the lock over both deletions: a successor that is opened between them, with points that a killed rebuild
         # has left in it, would be missed by both.
         async with self._turning:
@@ -185,12 +157,13 @@ class RebuildableIndex:
             await self.rewrite()
         return deleted
 
+    @override
     async def remaining(self, scope: Scope) -> int:
-        """See VectorIndex."""
         return await self._generations.remaining(scope)
 
+    @override
     async def rewrite(self) -> None:
-        """See VectorIndex. One rewrite serves all callers that asked before it began."""
+        """Rewrite the files; one rewrite serves all callers that asked before it began."""
         copying = self._generations.copying()
         if copying is None:
             return
@@ -204,8 +177,9 @@ class RebuildableIndex:
             await self._rewrite(copying)
             self._rewritten = begun
 
+    @override
     async def vacuum(self, seconds: float) -> bool:
-        """See VectorIndex. Does nothing during a rebuild, which removes deleted text anyway."""
+        """Call `rewrite` if it is due, except during a rebuild, which removes deleted text anyway."""
         await self._generations.vacuum_elsewhere(seconds)
         if not await self._generations.is_rewrite_due(seconds):
             return False
@@ -271,6 +245,7 @@ class RebuildableIndex:
             reason = type(error).__name__
             logger.warning("the old collection stays for now", extra={"action": "old_index_stays", "reason": reason})
 
+    @override
     async def _read(self, work: Callable[[PointStore], Awaitable[Answer]]) -> Answer:
         # Count the call under the present age before the first await: a switch then keeps the old generation for it.
         age = self._age
@@ -281,6 +256,7 @@ class RebuildableIndex:
             self._calls[age] -= 1
             self._ended.set()
 
+    @override
     async def _write(self, work: Callable[[PointStore], Awaitable[Answer]]) -> Answer:
         # Without a successor, writes run side by side. No await stands between this check and the count, so a rebuild
         # that begins now sees this write and waits for it.
@@ -308,7 +284,7 @@ class RebuildableIndex:
             await self._ended.wait()
 
 
-class _Filling:
+class _Filling(Successor):
     """A successor that is being filled. `missed` is the error of a write that failed in it and bars promotion."""
 
     def __init__(self, points: PointStore, promote: Callable[["_Filling"], Awaitable[None]]) -> None:
@@ -324,6 +300,6 @@ class _Filling:
             self.missed = error
             logger.warning("the new collection missed a write", extra={"action": "rebuild_missed_a_write"})
 
+    @override
     async def promote(self) -> None:
-        """See Successor."""
         await self._promote(self)

@@ -5,13 +5,16 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
+from typing_extensions import override
+
+from recollect.memory.ports.thread_queue import ThreadQueue
 from recollect.memory.values.errors import ThreadBusy
 from recollect.memory.values.scope import Scope
 
 _Line = deque[asyncio.Future[None]]
 
 
-class LocalThreadQueue:
+class LocalThreadQueue(ThreadQueue):
     """A first-in, first-out queue for each thread of each user. An idle thread takes no memory.
 
     A thread is held while its key is in `_lines`; its line holds those who wait, oldest first.
@@ -24,6 +27,7 @@ class LocalThreadQueue:
         """Return how many threads are held."""
         return len(self._lines)
 
+    @override
     @asynccontextmanager
     async def turn(self, scope: Scope, *, wait_seconds: float) -> AsyncGenerator[None]:
         """Hold the thread for one turn.

@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from recollect.memory.background.long_texts import off_loop
 from recollect.memory.language.punctuation import CLOSING_MARKS, asks
 from recollect.memory.language.words import word_set
-from recollect.memory.ports.summariser import Summary, SummaryTask
+from recollect.memory.ports.summariser import Summariser, Summary, SummaryTask
 from recollect.memory.threads.summary_text import cut_at_word, summary_sentences
 from recollect.memory.values.fact import fold
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN
@@ -46,9 +48,10 @@ class _RatedLine:
     weight: int
 
 
-class ExtractiveSummariser:
+class ExtractiveSummariser(Summariser):
     """Implements `Summariser` without a model: works offline, invents nothing."""
 
+    @override
     async def summarise(self, request: SummaryTask) -> Summary:
         """Extract the most telling lines of the old summary and of the user's messages; see `extract`."""
         said = [exchange.user.content for exchange in request.exchanges]

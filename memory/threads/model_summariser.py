@@ -3,8 +3,10 @@
 import logging
 from collections.abc import Sequence
 
+from typing_extensions import override
+
 from recollect.memory.ports.chat_model import ChatModel, ChatReply, ChatRequest
-from recollect.memory.ports.summariser import Summary, SummaryTask
+from recollect.memory.ports.summariser import Summariser, Summary, SummaryTask
 from recollect.memory.threads.summary_prompt import summary_messages
 from recollect.memory.threads.summary_text import readable_summary
 from recollect.memory.values.errors import ModelUnavailable
@@ -12,12 +14,13 @@ from recollect.memory.values.errors import ModelUnavailable
 logger = logging.getLogger(__name__)
 
 
-class ModelSummariser:
+class ModelSummariser(Summariser):
     """Implements `Summariser` with chat models in order of preference; after an outage the next one is asked."""
 
     def __init__(self, chats: Sequence[ChatModel]) -> None:
         self._chats = tuple(chats)
 
+    @override
     async def summarise(self, request: SummaryTask) -> Summary:
         """Ask the first model that can be reached, with one call."""
         reply = await self._complete(

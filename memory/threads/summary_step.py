@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from typing_extensions import override
+
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.summariser import Summariser
 from recollect.memory.threads.archive import Archive, ThreadSizes
 from recollect.memory.threads.rolling_summary import RollingSummaries
-from recollect.memory.updates.user_work import Deferred, Save
+from recollect.memory.updates.user_work import Deferred, Save, StepWork
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.thread_record import ThreadRecord
 from recollect.memory.values.times import Clock
@@ -25,7 +27,7 @@ class NotifiesIndex(Protocol):
 
 
 @dataclass(frozen=True)
-class SummaryStep:
+class SummaryStep(StepWork):
     """Implements `StepWork`. A summary is stored with the position up to which it goes: a second run adds nothing.
 
     `points` is notified after each run, so that an archived thread's summary is indexed before the next sweep.
@@ -41,6 +43,7 @@ class SummaryStep:
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", ThreadSizes(self.store))
 
+    @override
     async def run(self, turn: Turn, update: Update, save: Save) -> Update:
         """Summarise and archive as far as `turn` requires it; see `StepWork.run`."""
         scope, every = turn.message.scope, self.config.summary_every
@@ -56,10 +59,12 @@ class SummaryStep:
                 self.points.notify(scope.user_id)
         return update
 
+    @override
     async def deferred(self, turns: Sequence[tuple[Turn, Update]]) -> Deferred:
         """Defer no turn."""
         return {}
 
+    @override
     async def take_back(self, turn: Turn) -> None:
         """Remove the thread's record if the thread was deleted with the turn."""
         scope = turn.message.scope

@@ -9,6 +9,8 @@ import zipfile
 from collections.abc import AsyncIterator, Iterable, Sequence
 from functools import partial
 
+from typing_extensions import override
+
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.transfer.export_lines import Line
 from recollect.memory.transfer.markdown_files import MarkdownFile, MarkdownFiles
@@ -28,10 +30,12 @@ class _Pipe(io.RawIOBase):
         super().__init__()
         self._parts: list[bytes] = []
 
+    @override
     def writable(self) -> bool:
         """Return True."""
         return True
 
+    @override
     def write(self, data: "bytes | bytearray | memoryview", /) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Keep `data` until the next `take`."""
         self._parts.append(bytes(data))

@@ -81,11 +81,11 @@ class Pairing:
         return map(_pair, self._waiting.take(line, place=message.place, asks=message.role == "user"))
 
     def interrupt(self, thread: Thread | None) -> Iterator[Pair]:
-        """See `Waiting`."""
+        """Return the message that waits in `thread` as a pair without an answer."""
         return map(_pair, self._waiting.interrupt(thread))
 
     def rest(self) -> Iterator[Pair]:
-        """See `Waiting`."""
+        """Return all messages that still wait as pairs without an answer."""
         return map(_pair, self._waiting.rest())
 
 

@@ -7,6 +7,7 @@ user's turns run in the order of their times. The work ends when nothing is due,
 import asyncio
 import logging
 import random
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
@@ -37,6 +38,7 @@ Deferred = Mapping[str, datetime | None]
 class StepWork(Protocol):
     """The work of one kind of step."""
 
+    @abstractmethod
     async def run(self, turn: Turn, update: Update, save: Save) -> Update:
         """Run the step for a committed turn and return the update with its results (not the step's own status).
 
@@ -44,10 +46,12 @@ class StepWork(Protocol):
         """
         ...
 
+    @abstractmethod
     async def deferred(self, turns: Sequence[tuple[Turn, Update]]) -> Deferred:
         """Return those of `turns`, all with this step pending, that should wait for other turns."""
         ...
 
+    @abstractmethod
     async def take_back(self, turn: Turn) -> None:
         """Remove what the step may have written for a turn that was deleted while the step ran."""
         ...

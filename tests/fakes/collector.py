@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self, cast
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from typing_extensions import override
 
 
 class Sent(NamedTuple):
@@ -61,6 +62,7 @@ class FakeCollector:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
+            @override
             def log_message(self, format: str, *args: Any) -> None:
                 """Log nothing."""
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+from typing_extensions import override
 
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
@@ -33,6 +34,7 @@ class FakeIssuer:
                 self.end_headers()
                 self.wfile.write(body)
 
+            @override
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 

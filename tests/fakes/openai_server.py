@@ -71,7 +71,7 @@ class Recorded:
 
 
 class FakeOpenAI:
-    """See the module. `port` 0 takes a free one."""
+    """Serves on `port`; 0 takes a free one."""
 
     def __init__(self, *, port: int = 0, dimensions: int = 64) -> None:
         self.port = port

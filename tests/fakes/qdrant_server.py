@@ -4,6 +4,7 @@ from collections import defaultdict
 from typing import Any
 
 from qdrant_client import AsyncQdrantClient, models
+from typing_extensions import override
 
 _EVERY = 1_000_000
 
@@ -19,17 +20,20 @@ class ServerLikeClient(AsyncQdrantClient):
         self._known = defaultdict[tuple[str, str], dict[str, None]](dict)
         self._keys = set[str]()
 
+    @override
     async def create_payload_index(self, collection_name: str, field_name: str, **given: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - the arguments that we give
         """Index the field, whose values are kept from then on."""
         self._keys.add(field_name)
         return await super().create_payload_index(collection_name, field_name, **given)
 
+    @override
     async def delete(self, collection_name: str, points_selector: Any, **given: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - the arguments that we give
         """Delete points; their values stay in the index."""
         for key in self._keys:
             await self._values(collection_name, key)
         return await super().delete(collection_name, points_selector, **given)
 
+    @override
     async def facet(self, collection_name: str, key: str, *, facet_filter: Any = None, **given: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - the arguments that we give
         """Count the filter's points by value, those with none included."""
         found = await super().facet(collection_name, key, facet_filter=facet_filter, **given)

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from recollect.memory.ports.chat_model import ChatReply, ChatRequest
 from recollect.memory.ports.embedder import Embedder
@@ -53,6 +54,7 @@ class Endless:
             def do_GET(self) -> None:
                 self.do_POST()
 
+            @override
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 

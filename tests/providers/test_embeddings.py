@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import numpy as np
 import pytest
+from typing_extensions import override
 
 from recollect.memory.ports.embedder import Embedder
 from recollect.memory.providers.catalog import open_embedder
@@ -24,6 +25,7 @@ class OpenAIHere(Endpoint):
     """OpenAI itself, as far as the code can tell, at the scripted server's address."""
 
     @property
+    @override
     def is_openai(self) -> bool:
         return True
 

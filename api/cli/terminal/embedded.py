@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import uvicorn
 from fastapi import FastAPI
+from typing_extensions import override
 
 from recollect.api.server import Address, bind, configured, loop_factory, url_of
 
@@ -55,6 +56,7 @@ class _Embedded(threading.Thread):
         self._server: uvicorn.Server | None = None
         self._is_stopping = False
 
+    @override
     def run(self) -> None:
         """Run the thread: open, serve, drain and close."""
         try:

@@ -6,16 +6,17 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import InMemoryHistory
+from typing_extensions import override
 
 from recollect.api.cli.owner import OwnerRefused
 from recollect.api.cli.terminal.chat_commands import COMMANDS
-from recollect.api.cli.terminal.lines import storable
+from recollect.api.cli.terminal.lines import Lines, storable
 from recollect.api.cli.terminal.plain_text import line
 
 Names = Callable[[], Iterable[str]]
 
 
-class LineEditor:
+class LineEditor(Lines):
     """Reads lines (see `Lines`). `history` is offered again, oldest first; `names` returns a command's completions."""
 
     def __init__(self, history: Iterable[str], names: Mapping[str, Names]) -> None:
@@ -25,8 +26,8 @@ class LineEditor:
         )
         self._questions: PromptSession[str] = PromptSession()
 
+    @override
     def read(self, prompt: str) -> str:
-        """See `Lines`."""
         self._completer.known.clear()
         return storable(self._session.prompt(prompt))
 
@@ -45,6 +46,7 @@ class _Completer(Completer):
         self._names = names
         self.known: dict[str, list[str]] = {}
 
+    @override
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         """Yield completions of the text before the cursor."""
         typed = document.text_before_cursor

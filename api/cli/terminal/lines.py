@@ -1,12 +1,16 @@
 """Sources of typed lines: a line editor at the terminal (`line_editor.py`), or a pipe."""
 
 import sys
+from abc import abstractmethod
 from typing import Protocol
+
+from typing_extensions import override
 
 
 class Lines(Protocol):
     """Returns one typed line after the other."""
 
+    @abstractmethod
     def read(self, prompt: str) -> str:
         """Return the next line.
 
@@ -17,11 +21,11 @@ class Lines(Protocol):
         ...
 
 
-class PipedLines:
+class PipedLines(Lines):
     """Reads lines from a standard input that is no terminal; prompts are not shown."""
 
+    @override
     def read(self, prompt: str) -> str:
-        """See `Lines`."""
         typed = sys.stdin.readline()
         if not typed:
             raise EOFError

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 
+from typing_extensions import override
+
 from recollect.memory.learning.extraction.answer import MOST_CHARACTERS, Reading, read_args, read_text
 from recollect.memory.learning.extraction.prompt import (
     FUNCTION,
@@ -26,7 +28,7 @@ logger = logging.getLogger(__name__)
 OpenNamed = Callable[[str], AbstractAsyncContextManager[ChatModel]]
 
 
-class ModelExtractor:
+class ModelExtractor(Extractor):
     """Implements `Extractor` on chat models.
 
     At an outage of one model the next one is asked at once. `open_named` opens another model by its name, `rules`
@@ -49,6 +51,7 @@ class ModelExtractor:
         self._schema = schema
         self._second_look = second_look
 
+    @override
     async def extract(self, request: ExtractionRequest, *, model: str | None = None) -> Extraction:
         """Ask the first available model; see `Extractor.extract`. Make at most four calls to each."""
         if model is None:
@@ -61,8 +64,8 @@ class ModelExtractor:
         async with self._open_named(model) as chat:
             return await self._first_of([chat], request)
 
+    @override
     async def may_ask(self, model: str) -> bool:
-        """See `Extractor.may_ask`."""
         if model in {chat.name for chat in self._chats}:
             return True
         return self._open_named is not None and model in await self._chats[0].models()

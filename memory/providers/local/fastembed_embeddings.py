@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from typing_extensions import override
 
 from recollect.memory.ports.embedder import Embedder
 from recollect.memory.providers.local.local_model import BATCH, LocalKind, LocalModel, in_order_of_length
@@ -19,23 +20,27 @@ _THREADS = 2
 _TEXT_CHARACTERS = 24_000
 
 
-class LocalEmbedder(LocalModel["TextEmbedding"]):
+class LocalEmbedder(LocalModel["TextEmbedding"], Embedder):
     """Embedder over a loaded model."""
 
     @property
+    @override
     def knows_meaning(self) -> bool:
         """Return True: a trained model knows meaning."""
         return True
 
+    @override
     async def dimension(self) -> int:
         """Return the vectors' length."""
         return self._loaded.embedding_size
 
+    @override
     async def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of a search text, of length 1."""
         found = await self._run(lambda: list(self._loaded.query_embed([text[:_TEXT_CHARACTERS]])))
         return found[0]
 
+    @override
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
         """Return the texts' vectors, of length 1; each text is read up to the model's own limit."""
         if not texts:
@@ -45,6 +50,7 @@ class LocalEmbedder(LocalModel["TextEmbedding"]):
             lambda: in_order_of_length(cut, lambda some: list(self._loaded.passage_embed(some, batch_size=BATCH)))
         )
 
+    @override
     async def ping(self) -> None:
         """Return at once: the model is loaded."""
 

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from recollect.memory.ports.reranker import Reranker
 from recollect.memory.providers.local.local_model import BATCH, LocalKind, LocalModel, in_order_of_length
 from recollect.memory.values.errors import ModelUnavailable
@@ -21,11 +23,12 @@ _FURTHEST = 36.0
 """Scores beyond it count as it: their sigmoid would be 1 exactly, in 64 bits."""
 
 
-class LocalReranker(LocalModel["TextCrossEncoder"]):
+class LocalReranker(LocalModel["TextCrossEncoder"], Reranker):
     """Reranker over a loaded model."""
 
+    @override
     async def relevance(self, query: str, texts: Sequence[str]) -> list[float]:
-        """See the port. Reads the first 4,000 characters of the query and of each text.
+        """Return the relevance of each text, of which the first 4,000 characters are read, as of the query.
 
         Raises:
             ModelUnavailable: the model cannot compute them.

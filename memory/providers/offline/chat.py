@@ -3,8 +3,10 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, cast
 
+from typing_extensions import override
+
 from recollect.memory.background.long_texts import off_loop
-from recollect.memory.ports.chat_model import ChatMessage, ChatReply, ChatRequest, Usage
+from recollect.memory.ports.chat_model import ChatMessage, ChatModel, ChatReply, ChatRequest, Usage
 from recollect.memory.providers.offline.acknowledgement import NOT_KEPT, UNDERSTOOD, acknowledge, small_talk
 from recollect.memory.providers.offline.clauses import read_clauses
 from recollect.memory.providers.offline.extractor import NAME
@@ -34,19 +36,22 @@ _OWN_OPENINGS = (
 )
 
 
-class OfflineChat:
+class OfflineChat(ChatModel):
     """Implements `ChatModel` without a model: deterministic, in English, and it says "offline" as its name."""
 
     @property
+    @override
     def name(self) -> str:
         """Return "offline"."""
         return NAME
 
     @property
+    @override
     def calls_tools(self) -> bool:
         """Return False: it calls no tools."""
         return False
 
+    @override
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the answer to the last user message. Usage counts a token for every four characters begun."""
         read = [_text(message) for message in request.messages]
@@ -55,6 +60,7 @@ class OfflineChat:
         read_characters = sum(map(len, read))
         return ChatReply(text, NAME, usage=Usage(_tokens(read_characters), _tokens(len(text))))
 
+    @override
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
         """Yield the answer word by word, then the whole reply."""
         reply = await self.complete(request)
@@ -62,10 +68,12 @@ class OfflineChat:
             yield f" {word}" if place else word
         yield reply
 
+    @override
     async def models(self, *, api_key: str | None = None) -> Sequence[str]:
         """Return its own name alone."""
         return [NAME]
 
+    @override
     async def ping(self) -> None:
         """Return at once: there is nothing to reach."""
 

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from typing_extensions import override
+
 from recollect.memory.background.long_texts import off_loop
 from recollect.memory.learning.extraction.schema import WantedKeys
-from recollect.memory.ports.extractor import Extraction, ExtractionRequest
+from recollect.memory.ports.extractor import Extraction, ExtractionRequest, Extractor
 from recollect.memory.providers.offline.beginnings import began
 from recollect.memory.providers.offline.finding import Extracted
 from recollect.memory.providers.offline.rules import overlaid, read
@@ -18,12 +20,13 @@ NAME = "offline"
 _IMPORTANCE = {"name": 0.9, "location": 0.7, "occupation": 0.7, "employer": 0.6, "allergy": 0.9, "age": 0.6}
 
 
-class OfflineExtractor:
+class OfflineExtractor(Extractor):
     """Implements `Extractor` without a model. It spends no tokens; `schema` limits what is learned."""
 
     def __init__(self, *, schema: WantedKeys | None = None) -> None:
         self._schema = schema
 
+    @override
     async def extract(self, request: ExtractionRequest, *, model: str | None = None) -> Extraction:
         """Return what the rules read in the messages, one after the other, against the known facts."""
         if model not in {None, NAME}:
@@ -34,6 +37,7 @@ class OfflineExtractor:
         wanted, refused = self._schema.sift(proposals, request.known)
         return Extraction(wanted, NAME, refused)
 
+    @override
     async def may_ask(self, model: str) -> bool:
         """Tell whether `model` may be asked: the rules are the only model."""
         return model == NAME

@@ -11,6 +11,7 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.outputs import ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
+from typing_extensions import override
 
 from recollect.memory.ports.chat_model import ChatModel
 from recollect.memory.providers.chat_messages import RAW_ARGUMENTS, parsed_args
@@ -28,6 +29,7 @@ class PlainChatOpenAI(ChatOpenAI):
     two thirds of the call's CPU. It leaves `extra_body` alone.
     """
 
+    @override
     def _get_request_payload(
         self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
     ) -> dict[str, Any]:
@@ -40,6 +42,7 @@ class PlainChatOpenAI(ChatOpenAI):
             payload["extra_headers"] = {"Authorization": f"Bearer {key.get_secret_value()}"}
         return payload | {"messages": [], "extra_body": (payload.get("extra_body") or {}) | plain}
 
+    @override
     def _create_chat_result(
         self, response: dict[str, Any] | openai.BaseModel, generation_info: dict[str, Any] | None = None
     ) -> ChatResult:

@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 from langchain_openai import OpenAIEmbeddings
 from openai.resources.embeddings import AsyncEmbeddings
+from typing_extensions import override
 
 from recollect.memory.ports.embedder import Embedder
 from recollect.memory.providers.endpoint import Endpoint, known_dimension
@@ -31,7 +32,7 @@ TEXT_CHARACTERS = (24_000, 6_000, 1_500)
 OpenAI, 512 in many local models. A long message is found by its beginning rather than never."""
 
 
-class RemoteEmbedder:
+class RemoteEmbedder(Embedder):
     """Embedder over `client`, which it neither opens nor closes.
 
     `dimension` is the length that every vector must have; None asks the model once. Each request (at most 128 texts)
@@ -55,15 +56,18 @@ class RemoteEmbedder:
         self._asking = asyncio.Lock()
 
     @property
+    @override
     def model(self) -> str:
         """Return the model's name."""
         return self._client.model
 
     @property
+    @override
     def knows_meaning(self) -> bool:
         """Return True: a trained model knows meaning."""
         return True
 
+    @override
     async def dimension(self) -> int:
         """Return the vectors' length; ask the model with one word where it is unknown.
 
@@ -77,10 +81,12 @@ class RemoteEmbedder:
             raise self._unusable()
         return self._dimension
 
+    @override
     async def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of a search text."""
         return (await self.embed_documents([text]))[0]
 
+    @override
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
         """Return the texts' vectors, in their order. A text of white space gets zeros: providers refuse it.
 
@@ -96,6 +102,7 @@ class RemoteEmbedder:
         zeros = [0.0] * (0 if len(spoken) == len(texts) else await self.dimension())
         return [next(found) if text.strip() else zeros for text in texts]
 
+    @override
     async def ping(self) -> None:
         """Check, without spending tokens, that the provider can be reached; raises ModelUnavailable."""
         await self._ping()

@@ -5,8 +5,10 @@ from collections import OrderedDict
 from time import monotonic
 
 import openai
+from typing_extensions import override
 
 from recollect.memory.providers.failures import Failures
+from recollect.memory.providers.langchain_chat import Provider
 from recollect.memory.providers.openai.client import PING_SECONDS, model_ids, ping
 from recollect.memory.values.errors import ModelTimeout, ModelUnavailable
 
@@ -16,7 +18,7 @@ MOST_LISTS = 100
 """So many callers' lists are kept."""
 
 
-class OpenAIProvider:
+class OpenAIProvider(Provider):
     """The server behind `client`, which it neither opens nor closes. It keeps lists by the key's hash, and no key."""
 
     def __init__(self, client: openai.AsyncOpenAI, failures: Failures) -> None:
@@ -24,10 +26,12 @@ class OpenAIProvider:
         self._failures = failures
         self._lists: OrderedDict[bytes, tuple[float, tuple[str, ...]]] = OrderedDict()
 
+    @override
     async def ping(self) -> None:
         """Check that the server is up; see `client.ping`."""
         await ping(self._client)
 
+    @override
     async def models(self, api_key: str | None) -> tuple[str, ...]:
         """Return the models that the server lists; none where it keeps no list.
 

@@ -15,9 +15,11 @@ from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any, BinaryIO
 
+from typing_extensions import override
+
 from recollect.memory.background.bulk import WORKERS, Bulk
 from recollect.memory.documents.document_kind import HEAD_BYTES
-from recollect.memory.ports.document_reader import ReadText, Walls, checked_text, unreadable
+from recollect.memory.ports.document_reader import DocumentReader, ReadText, Walls, checked_text, unreadable
 from recollect.memory.providers.reading.limits import ReadingLimits
 from recollect.memory.values.document import DocumentKind
 
@@ -35,7 +37,7 @@ _WALLS_AGAIN_SECONDS = 60
 """A child process that did not answer is asked again after this time: /health must not wait for it each time."""
 
 
-class FileReader:
+class FileReader(DocumentReader):
     """Reads text and Markdown itself, and everything else in a process of its own.
 
     Reading is `bulk` work: as many files are read at a time as `bulk` has threads, and others wait.
@@ -52,8 +54,8 @@ class FileReader:
         self._clock = clock
         self._ask_walls_at = -math.inf
 
+    @override
     async def read(self, file: BinaryIO, kind: DocumentKind) -> ReadText:
-        """See the port."""
         if kind in {"text", "markdown"}:
             return ReadText([await self._bulk.run(lambda: _decoded(file, self._limits.characters))])
         async with self._slots:
@@ -62,8 +64,9 @@ class FileReader:
             raise unreadable(str(refused))
         return ReadText([str(page) for page in said["pages"]], is_paged=kind == "pdf", title=said["title"])
 
+    @override
     async def walls(self) -> Walls:
-        """See the port. Asks a child process once; without its answer no wall is known, and it is asked again later."""
+        """Ask a child process once; without its answer no wall is known, and it is asked again later."""
         async with self._asking:
             if self._walls is None and self._clock() >= self._ask_walls_at:
                 self._walls = await _asked_walls()

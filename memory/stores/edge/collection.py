@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 import qdrant_edge as edge
+from typing_extensions import override
 
 from recollect.memory.background.batches import batches
-from recollect.memory.ports.vector_index import Entry, Kind, Match, Point, Query, SparseVector, Vector
+from recollect.memory.ports.vector_index import Entry, Kind, Match, Point, PointStore, Query, SparseVector, Vector
 from recollect.memory.stores.edge.place import mark_deleted
 from recollect.memory.stores.edge.shard import OWNER, close_shard, engine_errors, open_shard
 from recollect.memory.stores.points import (
@@ -74,7 +75,7 @@ async def open_edge_collection(path: Path, *, dimension: int) -> "EdgeCollection
     return EdgeCollection(shard, path, dimension=dimension, threads=(writer, readers))
 
 
-class EdgeCollection:
+class EdgeCollection(PointStore):
     """The points of one shard: one thread writes, one reads (the engine allows reading while it writes).
 
     An upsert is in the engine's log and mapped files when it returns, which a killed process survives. After a power
@@ -109,11 +110,13 @@ class EdgeCollection:
         """Write everything to disk, so that a power cut loses nothing."""
         await self._write(self._flush)
 
+    @override
     async def upsert(self, points: Sequence[Point]) -> None:
         """Store the points in batches; a ValueError for a vector that does not fit stores none of its batch."""
         for batch in batches(points, _BATCH):
             await self._write(lambda batch=batch: self._upsert(batch))
 
+    @override
     async def search(self, query: Query) -> list[Match]:
         """Return the nearest entries of the scope by exact cosine."""
         vector = checked_search(query, self._dimension)
@@ -122,6 +125,7 @@ class EdgeCollection:
         (found,) = await self._read(lambda: self._found([(query, vector)], with_payload=True))
         return [_match(point) for point in found]
 
+    @override
     async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
         """Return the best ids of each query with their raw scores, by exact search; one thread runs all in turn.
 
@@ -135,18 +139,21 @@ class EdgeCollection:
             for (query, _), points in zip(asked, found, strict=True)
         ]
 
+    @override
     async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
         """Return the fingerprints of the points with these `ids`; leave out ids without a point."""
         wanted: list[edge.PointId] = list(ids)
         found = await self._read(lambda: self._shard.retrieve(wanted, with_payload=[FINGERPRINT], with_vector=False))
         return {str(record.id): read_fingerprint(record.payload or {}) for record in found}
 
+    @override
     async def entries(self, ids: Sequence[str]) -> list[Entry]:
         """Return the entries of the points with these `ids`; leave out ids without a point."""
         wanted: list[edge.PointId] = list(ids)
         found = await self._read(lambda: self._shard.retrieve(wanted, with_payload=True, with_vector=False))
         return [read_entry(str(record.id), record.payload or {}) for record in found]
 
+    @override
     async def ids(self, *, after: str | None = None, limit: int = 500, scope: Scope | None = None) -> list[str]:
         """Return one page of all ids, or of the scope's, ascending."""
         # The offset is part of the page if its point is still there.
@@ -160,14 +167,17 @@ class EdgeCollection:
         records, _ = await self._read(lambda: self._shard.scroll(request))
         return [str(record.id) for record in records if str(record.id) != after][:limit]
 
+    @override
     async def users(self) -> list[str]:
         """Return all users who have points."""
         return await self._values(USER, None)
 
+    @override
     async def threads(self, user_id: str) -> list[str]:
         """Return the user's threads that have points."""
         return await self._values(THREAD, Scope(user_id))
 
+    @override
     async def count(self, *, user_id: str | None = None, thread_id: str | None = None) -> int:
         """Return how many points are stored, in all or of a user or thread."""
         return await self.count_of(None if user_id is None else Scope(user_id, thread_id))
@@ -189,15 +199,18 @@ class EdgeCollection:
         if points:
             await self._write(lambda: self._put(points))
 
+    @override
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
         """Delete these points of the user."""
         if ids:
             await self._write(lambda: self._delete(among(user_id, ids)))
 
+    @override
     async def delete(self, scope: Scope) -> int:
         """Delete the scope's points and return their number; no write comes between count and deletion."""
         return await self._write(lambda: self._delete(owned_by(scope)))
 
+    @override
     async def ping(self) -> None:
         """Ask the engine for its state."""
         await self._read(self._shard.info)

@@ -7,11 +7,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from typing_extensions import override
+
 from recollect.memory.ports.vector_index import VectorIndex, collection_name
 from recollect.memory.stores.edge.collection import EdgeCollection, PointId, open_edge_collection
 from recollect.memory.stores.edge.others import EdgeOthers, has_bytes
 from recollect.memory.stores.edge.place import EdgePlace
-from recollect.memory.stores.rebuildable_index import RebuildableIndex
+from recollect.memory.stores.rebuildable_index import Copying, Generations, RebuildableIndex
 from recollect.memory.values.errors import IndexUnavailable
 from recollect.memory.values.scope import Scope
 
@@ -38,11 +40,11 @@ async def open_edge_index(folder: Path, *, base: str, model: str, dimension: int
         await generations.close()
 
 
-class EdgeGenerations:
+class EdgeGenerations(Generations):
     """Holds the generations of one collection; the current one is open, and its successor during a rebuild."""
 
     def __init__(self, place: EdgePlace, current: EdgeCollection, *, number: int, dimension: int) -> None:
-        self.current = current
+        self._current = current
         self._place = place
         self._number = number
         self._dimension = dimension
@@ -53,9 +55,14 @@ class EdgeGenerations:
         # A collection can be opened once at a time.
         self._opening_others = asyncio.Lock()
 
+    @property
+    @override
+    def current(self) -> EdgeCollection:
+        return self._current
+
+    @override
     @asynccontextmanager
     async def successor(self) -> AsyncGenerator[EdgeCollection]:
-        """See Generations."""
         path = self._place.path(self._number + 1)
         self._successor = opened = await open_edge_collection(path, dimension=self._dimension)
         try:
@@ -63,21 +70,21 @@ class EdgeGenerations:
         finally:
             if self._successor is opened:
                 self._successor = None
-            if self.current is not opened:
+            if self._current is not opened:
                 await opened.close()
 
+    @override
     @asynccontextmanager
     async def copying(self) -> AsyncGenerator["EdgeCopying"]:
-        """See Generations."""
         self._rewritten_at = time.time()
         if self._successor is not None:
             await self._successor.close()
         await _on_disk(lambda: self._place.remove_after(self._number))
         async with self.successor() as opened:
-            yield EdgeCopying(self.current, opened)
+            yield EdgeCopying(self._current, opened)
 
+    @override
     async def promote(self) -> None:
-        """See Generations."""
         successor = self._successor
         assert successor is not None, "only an open successor is promoted"
         await successor.flush()  # else a power cut could leave fewer points than the old one had
@@ -94,73 +101,80 @@ class EdgeGenerations:
         self._serve(successor)
 
     def _serve(self, successor: EdgeCollection) -> None:
-        self._old, self.current = self.current, successor
+        self._old, self._current = self._current, successor
         self._number += 1
 
+    @override
     async def drop_old(self) -> None:
-        """See Generations."""
         if self._old is not None:
             await self._old.close()
             self._old = None
         await _on_disk(lambda: self._place.remove_before(self._number))
 
+    @override
     async def other_collections(self) -> list[str]:
-        """See Generations."""
         return await _on_disk(self._place.others)
 
+    @override
     async def erase_elsewhere(self, scope: Scope) -> int:
-        """See Generations. Erasing a whole user removes all damaged folders: no part of them can be deleted."""
+        # Erasing a whole user removes all damaged folders: no part of them can be deleted.
         if self._successor is None:
             await _on_disk(lambda: self._place.remove_after(self._number))
         async with self._opening_others:
             return await _on_disk(lambda: self._others.erase(scope))
 
+    @override
     async def remove_elsewhere(self, *, user_id: str, ids: Sequence[str]) -> None:
-        """See Generations."""
         if ids:
             async with self._opening_others:
                 await _on_disk(lambda: self._others.remove(user_id, ids))
 
+    @override
     async def vacuum_elsewhere(self, seconds: float) -> None:
-        """See Generations."""
         async with self._opening_others:
             await _on_disk(lambda: self._others.vacuum(seconds))
 
+    @override
     async def remaining(self, scope: Scope) -> int:
-        """See Generations."""
         async with self._opening_others:
             elsewhere = await _on_disk(lambda: self._others.remaining(scope))
         successor = await self._successor.count_of(scope) if self._successor is not None else 0
-        return await self.current.count_of(scope) + successor + elsewhere
+        return await self._current.count_of(scope) + successor + elsewhere
 
+    @override
     async def has_traces(self, user_id: str) -> bool:
-        """See Generations. Searches the files for the id, because the engine's log keeps deleted ids as text."""
+        # The engine's log keeps deleted ids as text.
         return await _on_disk(lambda: has_bytes(self._place.path(self._number), user_id.encode()))
 
+    @override
     async def is_rewrite_due(self, seconds: float) -> bool:
-        """See Generations."""
         return await _on_disk(
             lambda: self._place.is_rewrite_due(self._number, seconds=seconds, last=self._rewritten_at)
         )
 
     async def close(self) -> None:
         """Close the open generations."""
-        for opened in (self._old, self.current):
+        for opened in (self._old, self._current):
             if opened is not None:
                 await opened.close()
 
 
-class EdgeCopying:
+class EdgeCopying(Copying):
     """Copies a collection's points unchanged into an empty one."""
 
     def __init__(self, current: EdgeCollection, points: EdgeCollection) -> None:
-        self.points = points
+        self._points = points
         self._current = current
         self._after: PointId | None = None
 
+    @property
+    @override
+    def points(self) -> EdgeCollection:
+        return self._points
+
+    @override
     async def copy_some(self) -> bool:
-        """See Copying."""
-        self._after = await self._current.copy_page(self.points, after=self._after)
+        self._after = await self._current.copy_page(self._points, after=self._after)
         return self._after is not None
 
 

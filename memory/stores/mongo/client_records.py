@@ -5,8 +5,9 @@ from datetime import datetime
 
 from pymongo import ASCENDING
 from pymongo.errors import DuplicateKeyError
+from typing_extensions import override
 
-from recollect.memory.ports.client_records import ClientRecord
+from recollect.memory.ports.client_records import ClientRecord, ClientRecords
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.mongo.connection import (
     CLIENT_RECORDS,
@@ -21,20 +22,20 @@ from recollect.memory.values.scope import Scope
 _BATCH = 100
 
 
-class MongoClientRecords:
+class MongoClientRecords(ClientRecords):
     """Implements ClientRecords over the `client_records` collection."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
+    @override
     async def put(self, record: ClientRecord) -> None:
-        """See the port."""
         async with self._connection.use() as database:
             while not await _is_put(database, _from_record(record)):
                 pass  # two processes made the document at once: one of them retries
 
+    @override
     async def insert(self, record: ClientRecord) -> bool:
-        """See the port."""
         async with self._connection.use() as database:
             try:
                 await database[CLIENT_RECORDS].insert_one(_from_record(record))
@@ -42,14 +43,14 @@ class MongoClientRecords:
                 return False
         return True
 
+    @override
     async def record(self, *, user_id: str, record_id: str) -> ClientRecord | None:
-        """See the port."""
         async with self._connection.use() as database:
             found = await database[CLIENT_RECORDS].find_one({"_id": key_of(user_id, record_id)})
         return None if found is None else _to_record(found)
 
+    @override
     async def every(self, scope: Scope) -> AsyncIterator[Sequence[ClientRecord]]:
-        """See the port."""
         after = ""
         while True:
             query: Record = {**_of(scope), "id": {"$gt": after}}
@@ -60,14 +61,14 @@ class MongoClientRecords:
             yield [_to_record(document) for document in found]
             after = found[-1]["id"]
 
+    @override
     async def remove(self, *, user_id: str, record_id: str) -> bool:
-        """See the port."""
         async with self._connection.use() as database:
             deleted = await database[CLIENT_RECORDS].delete_one({"_id": key_of(user_id, record_id)})
         return deleted.deleted_count > 0
 
+    @override
     async def expire(self, now: datetime, *, limit: int) -> int:
-        """See the port."""
         query: Record = {"expires_at": {"$lte": now}}
         if limit < 1:
             return 0
@@ -77,8 +78,8 @@ class MongoClientRecords:
             ids = [document["_id"] for document in found]
             return (await records.delete_many({"_id": {"$in": ids}, **query})).deleted_count if ids else 0
 
+    @override
     async def delete(self, scope: Scope) -> int:
-        """See the port."""
         async with self._connection.use() as database:
             return (await database[CLIENT_RECORDS].delete_many(_of(scope))).deleted_count
 

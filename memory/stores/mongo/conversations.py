@@ -8,7 +8,9 @@ from typing import Any
 
 from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
+from typing_extensions import override
 
+from recollect.memory.ports.conversations import Conversations
 from recollect.memory.stores.json_text import to_json
 from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, MongoDatabase, Record
 from recollect.memory.stores.mongo.message_document import (
@@ -36,14 +38,15 @@ _TRIES = 200
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-class MongoConversations:
+class MongoConversations(Conversations):
     """Implements Conversations over the `conversations` collection."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
+    @override
     async def accept(self, message: Message) -> Message:
-        """See the port. The unique index over positions lets one of two concurrent writers in; the other retries."""
+        # The unique index over positions lets one of two concurrent writers in; the other retries.
         async with self._connection.use() as database:
             for _ in range(_TRIES):
                 placed = await _as_newest(database, message)
@@ -58,8 +61,8 @@ class MongoConversations:
                     return placed
         raise StoreUnavailable("Too many messages came into this thread at once; send the request again.")
 
+    @override
     async def commit(self, reply: Message, *, result: Mapping[str, Any], update: Update) -> bool:
-        """See the port. Also returns False where the user's message was erased while the turn ran."""
         document = from_reply(reply, result, update)
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
@@ -79,16 +82,16 @@ class MongoConversations:
             await messages.delete_one({"_id": reply.id})
             return False
 
+    @override
     async def turn(self, *, user_id: str, turn_id: str) -> Turn | None:
-        """See the port."""
         ids = [derived_id(user_id, turn_id, role) for role in ("user", "assistant")]
         async with self._connection.use() as database:
             found = await database[CONVERSATIONS].find({"_id": {"$in": ids}}).to_list()
         by_role = {document["role"]: document for document in found}
         return to_turn(by_role["user"], by_role.get("assistant")) if "user" in by_role else None
 
+    @override
     async def messages(self, scope: Scope, *, limit: int, after: int = 0) -> list[Message]:
-        """See the port."""
         if limit < 1:
             return []
         query = {"user_id": scope.user_id, "thread_id": scope.thread, "position": {"$gt": after}, **SAID}
@@ -96,8 +99,9 @@ class MongoConversations:
             found = database[CONVERSATIONS].find(query, MESSAGE_ONLY).sort("position", ASCENDING).limit(limit)
             return [to_message(document) for document in await found.to_list()]
 
+    @override
     async def recent(self, scope: Scope, *, limit: int, before: int | None = None) -> list[Exchange]:
-        """See the port. One query, unless unfinished turns lie in between."""
+        """Read by one query, unless unfinished turns lie in between."""
         query: Record = {"user_id": scope.user_id, "thread_id": scope.thread}
         found: list[Exchange] = []
         async with self._connection.use() as database:
@@ -114,8 +118,8 @@ class MongoConversations:
                 before = last.position + (last.role == "assistant")  # The page ended inside a turn: read it again.
         return found[:limit][::-1] if limit > 0 else []
 
+    @override
     async def count_turns(self, scope: Scope, *, at_most: int) -> int:
-        """See the port."""
         if at_most < 1:
             return 0
         query = {"user_id": scope.user_id, "role": "assistant"}
@@ -124,8 +128,8 @@ class MongoConversations:
         async with self._connection.use() as database:
             return await database[CONVERSATIONS].count_documents(query, limit=at_most)
 
+    @override
     async def indexed_messages(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Message]]:
-        """See the port."""
         query: Record = {"indexed": True} if user_id is None else {"indexed": True, "user_id": user_id}
         while True:
             async with self._connection.use() as database:
@@ -139,8 +143,8 @@ class MongoConversations:
             yield [message for message in map(to_message, (*asked, *replies)) if not message.absent]
             query["_id"] = {"$gt": replies[-1]["_id"]}
 
+    @override
     async def count_indexed_messages(self) -> int:
-        """See the port."""
         async with self._connection.use() as database:
             turns, halves = await asyncio.gather(
                 database[CONVERSATIONS].count_documents({"indexed": True}),
@@ -148,8 +152,9 @@ class MongoConversations:
             )
         return 2 * turns - halves
 
+    @override
     async def exchanges(self, scope: Scope, *, after: int, limit: int) -> list[Exchange]:
-        """See the port. One query, unless unfinished turns lie in between."""
+        """Read by one query, unless unfinished turns lie in between."""
         thread: Record = {"user_id": scope.user_id, "thread_id": scope.thread}
         found: list[Exchange] = []
         async with self._connection.use() as database:
@@ -165,25 +170,25 @@ class MongoConversations:
                 after = last.position - (last.role == "user")  # The page ended inside a turn: read all of it again.
         return found[: max(limit, 0)]
 
+    @override
     async def overviews(
         self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None, text: str | None = None
     ) -> list[ThreadOverview]:
-        """See the port."""
         async with self._connection.use() as database:
             return await overviews(database, user_id, limit=limit, before=before, text=text)
 
+    @override
     async def overview(self, scope: Scope) -> ThreadOverview | None:
-        """See the port."""
         async with self._connection.use() as database:
             return await overview(database, {"user_id": scope.user_id, "thread_id": scope.thread})
 
+    @override
     async def last_position(self, scope: Scope) -> int:
-        """See the port."""
         async with self._connection.use() as database:
             return await last_position_of(database, {"user_id": scope.user_id, "thread_id": scope.thread})
 
+    @override
     async def turns(self, user_id: str) -> AsyncIterator[Sequence[Turn]]:
-        """See the port."""
         query: Record = {"user_id": user_id, "role": "assistant"}
         while True:
             async with self._connection.use() as database:
@@ -196,8 +201,8 @@ class MongoConversations:
                 yield turns
             query["_id"] = {"$gt": replies[-1]["_id"]}
 
+    @override
     async def every(self, scope: Scope) -> AsyncIterator[Sequence[Turn]]:
-        """See the port."""
         user: Record = {"user_id": scope.user_id}
         thread, after = scope.thread_id or "", 0
         while True:
@@ -211,10 +216,11 @@ class MongoConversations:
             yield turns
             thread, after = turns[-1].message.thread_id, turns[-1].message.position
 
+    @override
     async def rewrite(self, turn: Turn, *, result: Mapping[str, Any], update: Update) -> bool:
-        """See the port."""
         return await self._swap(turn, {"result": to_json(result), **from_update(update)})
 
+    @override
     async def recommit(
         self,
         turn: Turn,
@@ -224,7 +230,6 @@ class MongoConversations:
         update: Update,
         generation: int | None = None,
     ) -> bool:
-        """See the port."""
         new: Record = {
             "content": reply.content,
             "name": reply.name,
@@ -257,13 +262,13 @@ class MongoConversations:
             other = {**as_known, "update": found["update"]}
             return (await messages.update_one(other, {"$set": new})).matched_count == 1
 
+    @override
     async def aged(self, *, before: datetime, limit: int) -> list[Message]:
-        """See the port."""
         async with self._connection.use() as database:
             return await oldest_messages(database, {"timestamp": {"$lt": before}}, limit=limit)
 
+    @override
     async def count_messages(self, user_id: str) -> int:
-        """See the port."""
         async with self._connection.use() as database:
             stored, absent = await asyncio.gather(
                 database[CONVERSATIONS].count_documents({"user_id": user_id}),
@@ -271,19 +276,19 @@ class MongoConversations:
             )
         return stored - absent
 
+    @override
     async def oldest(self, user_id: str, *, limit: int) -> list[Message]:
-        """See the port."""
         async with self._connection.use() as database:
             return await oldest_messages(database, {"user_id": user_id}, limit=limit)
 
+    @override
     async def remove(self, *, user_id: str, turn_ids: Sequence[str]) -> int:
-        """See the port."""
         ids = [derived_id(user_id, turn_id, role) for turn_id in turn_ids for role in ("user", "assistant")]
         async with self._connection.use() as database:
             return await _delete(database, {"_id": {"$in": ids}})
 
+    @override
     async def delete(self, scope: Scope) -> int:
-        """See the port."""
         query: Record = {"user_id": scope.user_id}
         if scope.thread_id is not None:
             query["thread_id"] = scope.thread_id

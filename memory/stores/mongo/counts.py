@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-from recollect.memory.ports.counts import Counted
+from typing_extensions import override
+
+from recollect.memory.ports.counts import Counted, Counts
 from recollect.memory.stores.mongo.connection import (
     CONVERSATIONS,
     DOCUMENTS,
@@ -19,21 +21,21 @@ _WHETHER_INDEXED = {"indexed": {"$in": [True, False]}}
 """Finds every reply, or fact, and lets an index that begins with `indexed` serve."""
 
 
-class MongoCounts:
+class MongoCounts(Counts):
     """Implements Counts over all collections."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
+    @override
     async def users(self) -> int:
-        """See the port."""
         collections = (CONVERSATIONS, FACTS, THREADS, DOCUMENTS)
         async with self._connection.use() as database:
             found = await asyncio.gather(*(_users(database, collection) for collection in collections))
         return len({user_id for users in found for user_id in users} - {GLOBAL_USER})
 
+    @override
     async def count(self, scope: Scope | None) -> Counted:
-        """See the port."""
         own: Record = {} if scope is None else {"user_id": scope.user_id}
         any_one = _WHETHER_INDEXED if scope is None else {}
         here, home = dict(own), dict(own)

@@ -10,7 +10,9 @@ from datetime import datetime
 
 from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
+from typing_extensions import override
 
+from recollect.memory.ports.documents import Documents
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.mongo.connection import ATTACHMENTS, DOCUMENTS, MARK, PASSAGES, MongoConnection, Record
 from recollect.memory.stores.mongo.passages import MongoPassages
@@ -21,15 +23,15 @@ _FIELDS = tuple(item.name for item in fields(Document))
 _NEWEST = [("created_at", DESCENDING), ("id", DESCENDING)]
 
 
-class MongoDocuments:
+class MongoDocuments(Documents):
     """Implements Documents over the collections of headers, passages and attachments."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self.passages = MongoPassages(connection)
         self._connection = connection
 
+    @override
     async def put(self, document: Document, *, revision: int) -> bool:
-        """See the port."""
         async with self._connection.use() as database:
             if revision:
                 stored: Record = {"_id": _key(document.user_id, document.id), "revision": revision}
@@ -41,20 +43,20 @@ class MongoDocuments:
                 return False
         return True
 
+    @override
     async def document(self, *, user_id: str, document_id: str) -> Document | None:
-        """See the port."""
         found = await self.by_ids(user_id=user_id, document_ids=[document_id])
         return found[0] if found else None
 
+    @override
     async def by_ids(self, *, user_id: str, document_ids: Sequence[str]) -> list[Document]:
-        """See the port."""
         keys = [_key(user_id, document_id) for document_id in document_ids]
         return await self._found({"_id": {"$in": keys}}, limit=len(keys))
 
+    @override
     async def page(
         self, user_id: str, *, limit: int, domain: str | None = None, before: tuple[datetime, str] | None = None
     ) -> list[Document]:
-        """See the port."""
         query: Record = {"user_id": user_id}
         if domain is not None:
             query["domain"] = domain
@@ -63,30 +65,30 @@ class MongoDocuments:
             query["$or"] = [{"created_at": {"$lt": time}}, {"created_at": time, "id": {"$lt": last}}]
         return await self._found(query, limit=limit)
 
+    @override
     async def in_domains(self, user_id: str, domains: Sequence[str], *, limit: int) -> list[str]:
-        """See the port."""
         query: Record = {"user_id": user_id, "domain": {"$in": list(domains)}}
         async with self._connection.use() as database:
             found = database[DOCUMENTS].find(query, {"id": 1}).sort(_NEWEST).limit(limit)
             return [document["id"] for document in await found.to_list()]
 
+    @override
     async def holdings(self, user_id: str) -> Holdings:
-        """See the port."""
         own, shared = await asyncio.gather(self._has({"user_id": user_id}), self._has({"user_id": GLOBAL_USER}))
         return Holdings(own, shared)
 
+    @override
     async def is_empty(self) -> bool:
-        """See the port."""
         return not await self._has({})
 
+    @override
     async def processing(self, *, limit: int) -> list[Document]:
-        """See the port."""
         async with self._connection.use() as database:
             found = database[DOCUMENTS].find({"status": "processing"}).sort("updated_at", ASCENDING).limit(limit)
             return [_to_document(document) for document in await found.to_list()]
 
+    @override
     async def attach(self, scope: Scope, document: Document, *, at: datetime) -> bool:
-        """See the port."""
         attachment: Record = {
             **MARK,
             "_id": f"{scope.user_id}/{scope.thread}/{document.id}",
@@ -103,34 +105,35 @@ class MongoDocuments:
                 return False
         return True
 
+    @override
     async def detach(self, scope: Scope, *, document_id: str) -> bool:
-        """See the port."""
         key = f"{scope.user_id}/{scope.thread}/{document_id}"
         async with self._connection.use() as database:
             return (await database[ATTACHMENTS].delete_one({"_id": key})).deleted_count == 1
 
+    @override
     async def attached(self, scope: Scope) -> list[Attached]:
-        """See the port."""
         found = await self._attached({"user_id": scope.user_id, "thread_id": scope.thread})
         return [attached for _, attached in found]
 
+    @override
     async def attachments(self, user_id: str) -> Mapping[str, Sequence[Attached]]:
-        """See the port."""
         found: dict[str, list[Attached]] = {}
         for thread_id, attached in await self._attached({"user_id": user_id}):
             found.setdefault(thread_id, []).append(attached)
         return found
 
+    @override
     async def remove(self, *, user_id: str, document_id: str) -> bool:
-        """See the port. Deletes the header first: passages added after that are removed by whoever adds them."""
+        # The header goes first: passages added after that are removed by whoever adds them.
         async with self._connection.use() as database:
             removed = await database[DOCUMENTS].delete_one({"_id": _key(user_id, document_id)})
             await database[PASSAGES].delete_many({"user_id": user_id, "document_id": document_id})
             await database[ATTACHMENTS].delete_many({"owner": user_id, "document_id": document_id})
         return removed.deleted_count == 1
 
+    @override
     async def delete(self, scope: Scope) -> int:
-        """See the port."""
         owned: Record = {"user_id": scope.user_id}
         async with self._connection.use() as database:
             if scope.thread_id is not None:
@@ -142,8 +145,8 @@ class MongoDocuments:
             await database[ATTACHMENTS].delete_many({"owner": scope.user_id})
         return deleted.deleted_count
 
+    @override
     async def count(self, user_id: str | None = None) -> int:
-        """See the port."""
         async with self._connection.use() as database:
             return await database[DOCUMENTS].count_documents({} if user_id is None else {"user_id": user_id})
 

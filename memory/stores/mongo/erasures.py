@@ -11,8 +11,9 @@ from datetime import datetime
 from bson import Binary
 from pymongo import ASCENDING, ReturnDocument
 from pymongo.errors import DuplicateKeyError
+from typing_extensions import override
 
-from recollect.memory.ports.erasures import SECRET_BYTES, Erasure, Tombstone
+from recollect.memory.ports.erasures import SECRET_BYTES, Erasure, Erasures, Tombstone
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.mongo.connection import (
     ATTACHMENTS,
@@ -61,7 +62,7 @@ _SECRET, _RAISES = "*secret", "*raises"
 _THREADS = 500
 
 
-class MongoErasures:
+class MongoErasures(Erasures):
     """Implements Erasures over the collections `tombstones` and `erasures`."""
 
     is_shared = True
@@ -69,8 +70,8 @@ class MongoErasures:
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
+    @override
     async def secret(self) -> bytes:
-        """See the port."""
         async with self._connection.use() as database:
             tombstones = database[TOMBSTONES]
             found = await tombstones.find_one({"_id": _SECRET})
@@ -82,8 +83,8 @@ class MongoErasures:
         assert found is not None
         return bytes(found["secret"])
 
+    @override
     async def raise_fence(self, subject: str, erasure_id: str, *, at: datetime) -> Tombstone:
-        """See the port."""
         user = subject.partition("/")[0]
         change: Record = {
             "$inc": {"epoch": 1},
@@ -94,16 +95,16 @@ class MongoErasures:
             await _upserted(database, _RAISES, {"$inc": {"raises": 1}})
             return _to_tombstone(await _upserted(database, subject, change))
 
+    @override
     async def lift_fence(self, subject: str, erasure_id: str, *, at: datetime) -> None:
-        """See the port."""
         async with self._connection.use() as database:
             await database[TOMBSTONES].update_one(
                 {"_id": subject, "erasing": erasure_id},
                 {"$inc": {"epoch": 1}, "$set": {"at": at}, "$pull": {"erasing": erasure_id}},
             )
 
+    @override
     async def tombstones(self, subjects: Sequence[str]) -> dict[str, Tombstone]:
-        """See the port."""
         async with self._connection.use() as database:
             if len(subjects) == 1:
                 one = await database[TOMBSTONES].find_one({"_id": subjects[0]})
@@ -112,46 +113,47 @@ class MongoErasures:
                 found = await database[TOMBSTONES].find({"_id": {"$in": list(subjects)}}).to_list()
         return {tombstone.subject: tombstone for tombstone in map(_to_tombstone, found)}
 
+    @override
     async def erased(self, users: Sequence[str]) -> set[str]:
-        """See the port."""
         async with self._connection.use() as database:
             found = (
                 await database[TOMBSTONES].find({"user": {"$in": list(users)}}, {"_id": False, "user": True}).to_list()
             )
         return {document["user"] for document in found}
 
+    @override
     async def tombstones_since(self, at: datetime, *, after: str = "", limit: int = 500) -> list[Tombstone]:
-        """See the port."""
         query: Record = {"at": {"$gte": at}, "_id": {"$gt": after}}
         async with self._connection.use() as database:
             found = await database[TOMBSTONES].find(query).sort("_id", ASCENDING).limit(limit).to_list()
         return [_to_tombstone(document) for document in found]
 
+    @override
     async def epoch(self) -> int:
-        """See the port."""
         async with self._connection.use() as database:
             found = await database[TOMBSTONES].find_one({"_id": _RAISES})
         return 0 if found is None else found["raises"]
 
+    @override
     async def put(self, erasure: Erasure) -> None:
-        """See the port."""
         async with self._connection.use() as database:
             await database[ERASURES].replace_one({"_id": erasure.id}, _from_erasure(erasure), upsert=True)
 
+    @override
     async def erasure(self, erasure_id: str) -> Erasure | None:
-        """See the port."""
         async with self._connection.use() as database:
             found = await database[ERASURES].find_one({"_id": erasure_id})
         return None if found is None else _to_erasure(found)
 
+    @override
     async def unfinished(self, *, limit: int) -> list[Erasure]:
-        """See the port."""
         async with self._connection.use() as database:
             found = database[ERASURES].find({"is_done": False}).sort("touched_at", ASCENDING).limit(limit)
             return [_to_erasure(document) for document in await found.to_list()]
 
+    @override
     async def delete_work(self, scope: Scope) -> int:
-        """See the port. A waiter in a deleted queue takes a new ticket; the fence stops the one that was running."""
+        # A waiter in a deleted queue takes a new ticket; the fence stops the one that was running.
         async with self._connection.use() as database:
             deleted = 0
             if scope.thread_id is None:
@@ -160,8 +162,9 @@ class MongoErasures:
                 deleted += (await database[QUEUE].delete_many({"_id": {"$in": keys}})).deleted_count
         return deleted
 
+    @override
     async def count(self, holder: str, scope: Scope) -> int:
-        """See the port. Tickets of a thread whose messages are gone cannot be found; their keys name nobody."""
+        # Tickets of a thread whose messages are gone cannot be found; their keys name nobody.
         counted = 0
         async with self._connection.use() as database:
             if holder == "work" and scope.thread_id is None:
@@ -174,8 +177,9 @@ class MongoErasures:
                     counted += await database[collection].count_documents(query)
         return counted
 
+    @override
     async def scrub(self) -> None:
-        """See the port. Does nothing: the files are the server's."""
+        """Do nothing: the files are the server's."""
 
 
 async def _upserted(database: MongoDatabase, key: str, change: Record) -> Record:

@@ -7,8 +7,9 @@ from datetime import datetime
 
 from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
+from typing_extensions import override
 
-from recollect.memory.ports.facts import FactFilter
+from recollect.memory.ports.facts import FactFilter, Facts
 from recollect.memory.stores.mongo.connection import FACTS, MongoConnection, Record
 from recollect.memory.stores.mongo.fact_document import from_fact, key, to_fact
 from recollect.memory.stores.mongo.users import users_of
@@ -21,14 +22,14 @@ _OLDEST = (("created_at", ASCENDING), ("id", ASCENDING))
 _WEAKEST = (("importance", ASCENDING), ("confirmed_at", ASCENDING))
 
 
-class MongoFacts:
+class MongoFacts(Facts):
     """Implements Facts over the `user_facts` collection."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
+    @override
     async def insert(self, fact: Fact) -> bool:
-        """See the port."""
         async with self._connection.use() as database:
             try:
                 await database[FACTS].insert_one(from_fact(fact))
@@ -36,25 +37,26 @@ class MongoFacts:
                 return False
         return True
 
+    @override
     async def replace(self, fact: Fact, *, revision: int) -> bool:
-        """See the port."""
         stored: Record = {"_id": key(fact.user_id, fact.id), "revision": revision}
         async with self._connection.use() as database:
             return (await database[FACTS].replace_one(stored, from_fact(fact))).matched_count == 1
 
+    @override
     async def fact(self, *, user_id: str, fact_id: str) -> Fact | None:
-        """See the port."""
         async with self._connection.use() as database:
             found = await database[FACTS].find_one({"_id": key(user_id, fact_id)})
         return None if found is None else to_fact(found)
 
+    @override
     async def facts(self, *, user_id: str, fact_ids: Sequence[str]) -> list[Fact]:
-        """See the port."""
         keys = [key(user_id, fact_id) for fact_id in fact_ids]
         return await self._found({"_id": {"$in": keys}}, limit=len(keys))
 
+    @override
     async def living(self, scope: Scope, *, at: datetime, limit: int, with_global: bool = False) -> list[Fact]:
-        """See the port. Reads open facts in order from their index; the superseded ones that still hold are few."""
+        # Open facts are read in order from their index; the superseded ones that still hold are few.
         users = [scope.user_id, GLOBAL_USER] if with_global else [scope.user_id]
         ahead: Record = {"user_id": {"$in": users}, "home": {"$in": _homes(scope.thread_id)}, "until": {"$gt": at}}
         opened, ended = await asyncio.gather(
@@ -63,43 +65,43 @@ class MongoFacts:
         )
         return sorted(opened + ended, key=lambda fact: (fact.created_at, fact.id), reverse=True)[: max(limit, 0)]
 
+    @override
     async def proposed(self, scope: Scope, *, limit: int) -> list[Fact]:
-        """See the port."""
         query: Record = {"user_id": scope.user_id, "home": {"$in": _homes(scope.thread_id)}, "state": "proposed"}
         return await self._found(query, limit=limit, order=_NEWEST)
 
+    @override
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
-        """See the port. The fact `after` need not match the filter any more; if it is deleted, the page is empty."""
         return await self._page({"user_id": user_id, **_shown(shown)}, limit=limit, after=after, order=_OLDEST)
 
+    @override
     async def notes(
         self, user_id: str, *, at: datetime, tag: str | None = None, limit: int, after: str | None = None
     ) -> list[Fact]:
-        """See the port. The fact `after` need not hold any more; if it is deleted, the page is empty."""
         query = {"user_id": user_id, "key": None, **_shown(FactFilter(at, tag=tag))}
         return await self._page(query, limit=limit, after=after, order=_NEWEST)
 
+    @override
     async def successors(self, *, user_id: str, fact_id: str) -> list[Fact]:
-        """See the port."""
         return await self._found({"user_id": user_id, "replaces": fact_id}, order=_OLDEST)
 
+    @override
     async def owed(self, *, user_id: str, limit: int) -> list[Fact]:
-        """See the port."""
         return await self._found({"indexed": False, "user_id": user_id}, limit=limit)
 
+    @override
     async def owed_users(self, *, limit: int) -> list[str]:
-        """See the port."""
         async with self._connection.use() as database:
             return await users_of(database, FACTS, limit=limit, query={"indexed": False})
 
+    @override
     async def mark_indexed(self, fact: Fact) -> bool:
-        """See the port."""
         stored: Record = {"_id": key(fact.user_id, fact.id), "revision": fact.revision}
         async with self._connection.use() as database:
             return (await database[FACTS].update_one(stored, {"$set": {"indexed": True}})).matched_count == 1
 
+    @override
     async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Fact]]:
-        """See the port."""
         query: Record = {"indexed": True, "state": "open"}
         if user_id is not None:
             query["user_id"] = user_id
@@ -107,42 +109,43 @@ class MongoFacts:
             yield facts
             query["_id"] = {"$gt": key(facts[-1].user_id, facts[-1].id)}
 
+    @override
     async def count_indexed(self) -> int:
-        """See the port."""
         return await self._count({"indexed": True, "state": "open"})
 
+    @override
     async def every(self, user_id: str) -> AsyncIterator[Sequence[Fact]]:
-        """See the port. `_id` joins the user's id and the fact's, so it sorts a user's facts by their ids."""
+        # `_id` joins the user's id and the fact's, so it sorts a user's facts by their ids.
         query: Record = {"user_id": user_id, "_id": {"$gt": key(user_id, "")}}
         while facts := await self._found(query, limit=_BATCH, order=(("_id", ASCENDING),)):
             yield facts
             query["_id"] = {"$gt": key(user_id, facts[-1].id)}
 
+    @override
     async def aged(self, *, before: datetime, limit: int) -> list[Fact]:
-        """See the port. The facts whose last confirmation is oldest come first."""
         query: Record = {"pinned": False, "confirmed_at": {"$lt": before}, "state": {"$ne": "forgotten"}}
         return await self._found(query, limit=limit, order=(("confirmed_at", ASCENDING),))
 
+    @override
     async def count_open(self, scope: Scope) -> int:
-        """See the port."""
         return await self._count({**_owned(scope), "state": "open"})
 
+    @override
     async def has_notes(self, scope: Scope) -> bool:
-        """See the port."""
         query: Record = {"user_id": scope.user_id, "state": "open", "key": None}
         return bool(await self._found(query, limit=1, order=()))
 
+    @override
     async def weakest(self, scope: Scope, *, limit: int) -> list[Fact]:
-        """See the port."""
         query: Record = {**_owned(scope), "state": "open", "pinned": False}
         return await self._found(query, limit=limit, order=_WEAKEST)
 
+    @override
     async def remove(self, *, user_id: str, fact_ids: Sequence[str]) -> int:
-        """See the port."""
         return await self._delete({"_id": {"$in": [key(user_id, fact_id) for fact_id in fact_ids]}})
 
+    @override
     async def delete(self, scope: Scope) -> int:
-        """See the port."""
         return await self._delete(_owned(scope))
 
     async def _found(

@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 from pymongo import UpdateMany
 from pymongo.errors import BulkWriteError
+from typing_extensions import override
 
 from recollect.memory.background.batches import batches
+from recollect.memory.ports.imports import Imports
 from recollect.memory.stores.finished_turns import FinishedTurn, finished
 from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, MongoDatabase, Record
 from recollect.memory.stores.mongo.message_document import (
@@ -42,14 +44,14 @@ Thread = tuple[str, str]
 """A user and a thread."""
 
 
-class MongoImports:
+class MongoImports(Imports):
     """Implements Imports over the `conversations` collection."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
+    @override
     async def known(self, user_id: str, imported_ids: Sequence[str]) -> dict[str, Message]:
-        """See the port."""
         query = {"user_id": user_id, "imported_id": {"$in": list(imported_ids)}}
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
@@ -63,15 +65,16 @@ class MongoImports:
             if message.imported_id is not None and message.turn_id in committed
         }
 
+    @override
     async def stored(self, user_id: str, turn_ids: Sequence[str]) -> dict[str, Turn]:
-        """See the port."""
         ids = [derived_id(user_id, turn_id, "user") for turn_id in turn_ids]
         async with self._connection.use() as database:
             turns = await turns_from(database, {"_id": {"$in": ids}}, limit=len(ids)) if ids else []
         return {turn.message.turn_id: turn for turn in turns}
 
+    @override
     async def insert(self, turns: Sequence[Turn]) -> int:
-        """See the port. The unique index over positions keeps live turns apart from these: the later writer retries."""
+        # The unique index over positions keeps live turns apart from these: the later writer retries.
         given = finished(turns)
         unanswered = {turn.message.id for turn in turns if turn.reply is None}
         async with self._connection.use() as database:
@@ -93,8 +96,8 @@ class MongoImports:
                     return len(new)
         raise StoreUnavailable("Too many messages came into these threads at once; send the import again.")
 
+    @override
     async def settle(self, user_id: str, turn_ids: Sequence[str], *, owed: Update, done: Update) -> int:
-        """See the port."""
         replies = [derived_id(user_id, turn_id, "assistant") for turn_id in turn_ids]
         stored, new = update_to_json(owed), {"$set": from_update(done)}
         settled = 0
@@ -104,8 +107,8 @@ class MongoImports:
                 settled += (await database[CONVERSATIONS].update_many(query, new)).matched_count
         return settled
 
+    @override
     async def settle_each(self, turns: Sequence[Turn], *, done: Sequence[Update]) -> int:
-        """See the port."""
         alike: dict[tuple[str, str], tuple[list[str], Update]] = {}
         for turn, new in zip(turns, done, strict=True):
             if turn.update is not None:

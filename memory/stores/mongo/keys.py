@@ -4,19 +4,20 @@ from datetime import datetime
 
 from pymongo import ASCENDING
 from pymongo.errors import DuplicateKeyError
+from typing_extensions import override
 
-from recollect.memory.ports.keys import Key
+from recollect.memory.ports.keys import Key, Keys
 from recollect.memory.stores.mongo.connection import KEYS, MARK, MongoConnection, Record
 
 
-class MongoKeys:
+class MongoKeys(Keys):
     """Implements Keys over the `keys` collection."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
+    @override
     async def insert(self, key: Key) -> bool:
-        """See the port."""
         async with self._connection.use() as database:
             try:
                 await database[KEYS].insert_one(_from_key(key))
@@ -24,14 +25,14 @@ class MongoKeys:
                 return False
         return True
 
+    @override
     async def key(self, key_id: str) -> Key | None:
-        """See the port."""
         async with self._connection.use() as database:
             document = await database[KEYS].find_one({"_id": key_id})
         return _to_key(document) if document is not None else None
 
+    @override
     async def page(self, *, limit: int, after: tuple[datetime, str] | None = None) -> list[Key]:
-        """See the port."""
         if limit < 1:
             return []
         query: Record = {}
@@ -42,18 +43,18 @@ class MongoKeys:
             found = database[KEYS].find(query).sort([("created_at", ASCENDING), ("_id", ASCENDING)]).limit(limit)
             return [_to_key(document) for document in await found.to_list()]
 
+    @override
     async def remove(self, key_id: str) -> bool:
-        """See the port."""
         async with self._connection.use() as database:
             return (await database[KEYS].delete_one({"_id": key_id})).deleted_count > 0
 
+    @override
     async def count(self, user_id: str) -> int:
-        """See the port."""
         async with self._connection.use() as database:
             return await database[KEYS].count_documents({"user_id": user_id})
 
+    @override
     async def delete(self, user_id: str) -> int:
-        """See the port."""
         async with self._connection.use() as database:
             return (await database[KEYS].delete_many({"user_id": user_id})).deleted_count
 

@@ -27,7 +27,7 @@ async def overviews(
     before: tuple[datetime, str] | None,
     text: str | None = None,
 ) -> list[ThreadOverview]:
-    """See the port."""
+    """Return overviews of the user's threads, as `Conversations.overviews` does."""
     wanted = None if text is None else await _saying(database, user_id, text)
     latest = await _latest(database, user_id, limit=limit, before=before, wanted=wanted)
     threads: Record = {"user_id": user_id, "thread_id": {"$in": list(latest)}}
@@ -53,7 +53,7 @@ async def overviews(
 
 
 async def overview(database: MongoDatabase, thread: Record) -> ThreadOverview | None:
-    """See the port."""
+    """Return the overview of one thread, None where it has no message; `thread` selects its messages."""
     messages = database[CONVERSATIONS]
     newest, position, turns, stored, absent = await asyncio.gather(
         messages.find_one(thread, {"timestamp": True}, sort=[("timestamp", DESCENDING)]),

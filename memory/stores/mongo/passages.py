@@ -9,8 +9,10 @@ from dataclasses import fields
 
 from pymongo import ASCENDING
 from pymongo.errors import BulkWriteError
+from typing_extensions import override
 
 from recollect.memory.background.batches import batches
+from recollect.memory.ports.passages import Passages
 from recollect.memory.stores.mongo.connection import DOCUMENTS, MARK, PASSAGES, MongoConnection, Record
 from recollect.memory.values.document import Passage
 
@@ -21,14 +23,14 @@ _DUPLICATE = 11_000
 _FIELDS = tuple(item.name for item in fields(Passage))
 
 
-class MongoPassages:
+class MongoPassages(Passages):
     """Implements Passages over the `passages` collection."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
+    @override
     async def add(self, passages: Sequence[Passage]) -> bool:
-        """See the port."""
         if not passages:
             return True
         first = passages[0]
@@ -47,8 +49,8 @@ class MongoPassages:
             await self.remove(passages)
         return False
 
+    @override
     async def passages(self, *, user_id: str, passage_ids: Sequence[str]) -> list[Passage]:
-        """See the port."""
         if not passage_ids:
             return []
         found = await self._found({"user_id": user_id, "id": {"$in": list(passage_ids)}})
@@ -58,20 +60,20 @@ class MongoPassages:
         named = {(header["id"], header["version"]) for header in headers}
         return [passage for passage in found if (passage.document_id, passage.version) in named]
 
+    @override
     async def of_document(self, *, user_id: str, document_id: str) -> AsyncIterator[Sequence[Passage]]:
-        """See the port."""
         query = await self._named(user_id, document_id)
         while query is not None and (found := await self._found(query, limit=_BATCH)):
             yield found
             query["place"] = {"$gt": found[-1].place}
 
+    @override
     async def owed(self, *, user_id: str, document_id: str, limit: int) -> list[Passage]:
-        """See the port."""
         query = await self._named(user_id, document_id)
         return [] if query is None else await self._found({**query, "indexed": False}, limit=limit)
 
+    @override
     async def count_owed(self, user_id: str, *, document_id: str | None = None) -> int:
-        """See the port."""
         ids = [document_id] if document_id is not None else await self._unfinished(user_id)
         total = 0
         for one in ids:
@@ -81,8 +83,8 @@ class MongoPassages:
                     total += await database[PASSAGES].count_documents({**query, "indexed": False})
         return total
 
+    @override
     async def mark_indexed(self, passages: Sequence[Passage]) -> int:
-        """See the port."""
         marked = 0
         for batch in batches(passages, _PORTION):
             these = _these(batch)
@@ -90,8 +92,8 @@ class MongoPassages:
                 marked += (await database[PASSAGES].update_many(these, {"$set": {"indexed": True}})).matched_count
         return marked
 
+    @override
     async def outdated(self, *, user_id: str, document_id: str, limit: int) -> list[Passage]:
-        """See the port."""
         query: Record = {"user_id": user_id, "document_id": document_id}
         header = await self._header(user_id, document_id)
         if header is not None:
@@ -99,8 +101,8 @@ class MongoPassages:
         found = await self._found(query, limit=limit)
         return [passage for passage in found if passage.version == found[0].version]
 
+    @override
     async def remove(self, passages: Sequence[Passage]) -> int:
-        """See the port."""
         removed = 0
         for batch in batches(passages, _PORTION):
             these = _these(batch)
@@ -108,15 +110,15 @@ class MongoPassages:
                 removed += (await database[PASSAGES].delete_many(these)).deleted_count
         return removed
 
+    @override
     async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Passage]]:
-        """See the port."""
         query: Record = {"indexed": True} if user_id is None else {"indexed": True, "user_id": user_id}
         while found := await self._found(query, limit=_BATCH, order=("_id",)):
             yield found
             query["_id"] = {"$gt": _key(found[-1])}
 
+    @override
     async def count_indexed(self) -> int:
-        """See the port."""
         async with self._connection.use() as database:
             return await database[PASSAGES].count_documents({"indexed": True})
 

@@ -25,7 +25,9 @@ from uuid import uuid4
 
 from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
+from typing_extensions import override
 
+from recollect.memory.ports.thread_queue import ThreadQueue
 from recollect.memory.stores.mongo.connection import MARK, PROCESSES, QUEUE, MongoConnection, key_of
 from recollect.memory.stores.thread_queue import LocalThreadQueue
 from recollect.memory.values.errors import StoreUnavailable, ThreadBusy
@@ -46,7 +48,7 @@ class _Ticket:
     id: str
 
 
-class MongoThreadQueue:
+class MongoThreadQueue(ThreadQueue):
     """The thread queue of one open store. Two stores that are open at once must have different `owner`s."""
 
     def __init__(self, connection: MongoConnection, *, owner: str, lease: timedelta = LEASE) -> None:
@@ -62,6 +64,7 @@ class MongoThreadQueue:
         self._shown_until: datetime | None = None
         self._alive_until: dict[str, datetime] = {}
 
+    @override
     @asynccontextmanager
     async def turn(self, scope: Scope, *, wait_seconds: float) -> AsyncGenerator[None]:
         """Hold the thread for one turn.

@@ -4,19 +4,20 @@ from datetime import datetime
 
 from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
+from typing_extensions import override
 
-from recollect.memory.ports.sessions import Session
+from recollect.memory.ports.sessions import Session, Sessions
 from recollect.memory.stores.mongo.connection import MARK, SESSIONS, MongoConnection, MongoDatabase, Record
 
 
-class MongoSessions:
+class MongoSessions(Sessions):
     """Implements Sessions over the `sessions` collection."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
+    @override
     async def insert(self, session: Session) -> bool:
-        """See the port."""
         async with self._connection.use() as database:
             try:
                 await database[SESSIONS].insert_one(_from_session(session))
@@ -24,41 +25,41 @@ class MongoSessions:
                 return False
         return True
 
+    @override
     async def session(self, digest: str) -> Session | None:
-        """See the port."""
         async with self._connection.use() as database:
             found = await database[SESSIONS].find_one({"_id": digest})
         return None if found is None else _to_session(found)
 
+    @override
     async def extend(self, digest: str, *, expires_at: datetime) -> bool:
-        """See the port."""
         query: Record = {"_id": digest, "expires_at": {"$lt": expires_at}}
         async with self._connection.use() as database:
             updated = await database[SESSIONS].update_one(query, {"$set": {"expires_at": expires_at}})
         return updated.modified_count > 0
 
+    @override
     async def remove(self, digest: str) -> bool:
-        """See the port."""
         async with self._connection.use() as database:
             return (await database[SESSIONS].delete_one({"_id": digest})).deleted_count > 0
 
+    @override
     async def trim(self, name: str, *, keep: int) -> int:
-        """See the port."""
         async with self._connection.use() as database:
             found = database[SESSIONS].find({"name": name}, {"_id": True})
             newest_first = found.sort([("started_at", DESCENDING), ("_id", ASCENDING)])
             return await _delete(database, await newest_first.skip(keep).to_list())
 
+    @override
     async def expire(self, now: datetime, *, limit: int) -> int:
-        """See the port."""
         if limit < 1:
             return 0
         async with self._connection.use() as database:
             found = database[SESSIONS].find({"expires_at": {"$lte": now}}, {"_id": True})
             return await _delete(database, await found.sort("expires_at", ASCENDING).limit(limit).to_list())
 
+    @override
     async def delete(self, user_id: str) -> int:
-        """See the port."""
         async with self._connection.use() as database:
             return (await database[SESSIONS].delete_many({"user_id": user_id})).deleted_count
 

@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from uuid import uuid4
 
+from typing_extensions import override
+
 from recollect.memory.ports.store import Store
 from recollect.memory.stores.mongo.client_records import MongoClientRecords
 from recollect.memory.stores.mongo.connection import (
@@ -33,7 +35,7 @@ from recollect.memory.stores.mongo.users import users_of_any
 _BATCH_USERS = 500
 
 
-class MongoStore:
+class MongoStore(Store):
     """Implements Store over one MongoDB database."""
 
     name = "mongodb"
@@ -54,8 +56,8 @@ class MongoStore:
         self.erasures = MongoErasures(connection)
         self._connection = connection
 
+    @override
     async def users(self) -> AsyncIterator[Sequence[str]]:
-        """See the port."""
         after = ""
         while True:
             async with self._connection.use() as database:
@@ -66,8 +68,8 @@ class MongoStore:
             yield users
             after = users[-1]
 
+    @override
     async def ping(self) -> None:
-        """See the port."""
         async with self._connection.use() as database:
             await database.ping()
 

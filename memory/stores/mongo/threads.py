@@ -8,7 +8,9 @@ from dataclasses import fields
 
 from pymongo import ASCENDING
 from pymongo.errors import DuplicateKeyError
+from typing_extensions import override
 
+from recollect.memory.ports.threads import Threads
 from recollect.memory.stores.mongo.connection import MARK, THREADS, MongoConnection, Record
 from recollect.memory.stores.mongo.users import users_of
 from recollect.memory.values.scope import Scope
@@ -18,24 +20,24 @@ _BATCH = 500
 _FIELDS = tuple(item.name for item in fields(ThreadRecord))
 
 
-class MongoThreads:
+class MongoThreads(Threads):
     """Implements Threads over the `threads` collection."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
+    @override
     async def record(self, scope: Scope) -> ThreadRecord | None:
-        """See the port."""
         found = await self._found({"_id": _key(scope.user_id, scope.thread)}, limit=1)
         return found[0] if found else None
 
+    @override
     async def records(self, *, user_id: str, thread_ids: Sequence[str]) -> list[ThreadRecord]:
-        """See the port."""
         keys = [_key(user_id, thread_id) for thread_id in thread_ids]
         return await self._found({"_id": {"$in": keys}}, limit=len(keys))
 
+    @override
     async def put(self, record: ThreadRecord, *, revision: int) -> bool:
-        """See the port."""
         async with self._connection.use() as database:
             if revision:
                 stored: Record = {"_id": _key(record.user_id, record.thread_id), "revision": revision}
@@ -46,27 +48,27 @@ class MongoThreads:
                 return False
         return True
 
+    @override
     async def closing(self, *, limit: int) -> list[ThreadRecord]:
-        """See the port."""
         return await self._found({"closing": True}, limit=limit)
 
+    @override
     async def owed(self, *, user_id: str, limit: int) -> list[ThreadRecord]:
-        """See the port."""
         return await self._found({"indexed": False, "user_id": user_id}, limit=limit)
 
+    @override
     async def owed_users(self, *, limit: int) -> list[str]:
-        """See the port."""
         async with self._connection.use() as database:
             return await users_of(database, THREADS, limit=limit, query={"indexed": False})
 
+    @override
     async def mark_indexed(self, record: ThreadRecord) -> bool:
-        """See the port."""
         stored: Record = {"_id": _key(record.user_id, record.thread_id), "revision": record.revision}
         async with self._connection.use() as database:
             return (await database[THREADS].update_one(stored, {"$set": {"indexed": True}})).matched_count == 1
 
+    @override
     async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[ThreadRecord]]:
-        """See the port."""
         query: Record = {"indexed": True, "has_point": True}
         if user_id is not None:
             query["user_id"] = user_id
@@ -74,20 +76,21 @@ class MongoThreads:
             yield records
             query["_id"] = {"$gt": _key(records[-1].user_id, records[-1].thread_id)}
 
+    @override
     async def count_indexed(self) -> int:
-        """See the port."""
         async with self._connection.use() as database:
             return await database[THREADS].count_documents({"indexed": True, "has_point": True})
 
+    @override
     async def every(self, user_id: str) -> AsyncIterator[Sequence[ThreadRecord]]:
-        """See the port. `_id` joins the user's id and the thread's, so it sorts a user's records by thread id."""
+        # `_id` joins the user's id and the thread's, so it sorts a user's records by thread id.
         query: Record = {"user_id": user_id, "_id": {"$gt": _key(user_id, "")}}
         while records := await self._found(query, limit=_BATCH):
             yield records
             query["_id"] = {"$gt": _key(user_id, records[-1].thread_id)}
 
+    @override
     async def delete(self, scope: Scope) -> int:
-        """See the port."""
         query: Record = {"user_id": scope.user_id}
         if scope.thread_id is not None:
             query = {"_id": _key(scope.user_id, scope.thread_id)}

@@ -7,7 +7,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from pymongo import ASCENDING, DESCENDING
+from typing_extensions import override
 
+from recollect.memory.ports.timeline import Timeline
 from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, MongoDatabase, Record
 from recollect.memory.stores.mongo.leaps import distinct_of
 from recollect.memory.stores.mongo.message_document import MESSAGE_ONLY, SAID, to_message
@@ -27,34 +29,32 @@ Place = tuple[str, str, int]
 """A user, a thread and a position."""
 
 
-class MongoTimeline:
+class MongoTimeline(Timeline):
     """Implements Timeline over the `conversations` collection."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
+    @override
     async def names(self, user_id: str, *, limit: int) -> list[str]:
-        """See the port."""
         async with self._connection.use() as database:
             return await distinct_of(database[CONVERSATIONS], "name", limit=limit, query={"user_id": user_id})
 
+    @override
     async def during(self, scope: Scope, period: Period, *, limit: int) -> list[Message]:
-        """See the port. Messages of the same time are in order of their threads, then of their positions."""
         begin, end = map(from_ms, bounds_ms(period))
         query = {**_of(scope), "timestamp": {"$gte": begin, "$lt": end}}
         async with self._connection.use() as database:
             return await _first(database, query, _by_time(scope), limit=limit)
 
+    @override
     async def latest(self, scope: Scope, *, limit: int) -> list[Message]:
-        """See the port."""
         async with self._connection.use() as database:
             return await _first(database, _of(scope), _by_time(scope), limit=limit, direction=DESCENDING)
 
+    @override
     async def preceding(self, messages: Sequence[Message], *, count: int) -> dict[str, list[str]]:
-        """See the port. A reply's own message precedes it even where the turn is not indexed yet.
-
-        Takes one query, and one more for each message that has many unindexed or absent ones right before it.
-        """
+        """Read by one query, and one more for each message that has many unindexed or absent ones before it."""
         if count < 1 or not messages:
             return {}
         span = 2 * count + 1
@@ -75,8 +75,8 @@ class MongoTimeline:
         pairs = zip(messages, said, strict=True)
         return {message.id: [one.content for one in found[:count]] for message, found in pairs if found}
 
+    @override
     async def around(self, scope: Scope, position: int, *, before: int, after: int) -> list[Message]:
-        """See the port."""
         thread: Record = {"user_id": scope.user_id, "thread_id": scope.thread}
         below, above = {**thread, "position": {"$lt": position}}, {**thread, "position": {"$gt": position}}
         async with self._connection.use() as database:

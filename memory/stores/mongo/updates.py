@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 from pymongo import ASCENDING, ReturnDocument
 from pymongo.errors import DuplicateKeyError
+from typing_extensions import override
 
-from recollect.memory.ports.updates import Backlog, Claim
+from recollect.memory.ports.updates import Backlog, Claim, Updates
 from recollect.memory.stores.mongo.connection import CLAIMS, CONVERSATIONS, MARK, MongoConnection, Record, key_of
 from recollect.memory.stores.mongo.message_document import from_update
 from recollect.memory.stores.mongo.turns import turns_of
@@ -22,14 +23,15 @@ _TIMES = (("timestamp", ASCENDING), *_COMMITS)
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 
-class MongoUpdates:
+class MongoUpdates(Updates):
     """Implements Updates: an update is part of its reply's document."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
 
+    @override
     async def pending_users(self, *, limit: int) -> list[str]:
-        """See the port. Mostly takes one query; each further one excludes the users found so far."""
+        """Read mostly by one query; each further one excludes the users found so far."""
         users: dict[str, None] = {}
         async with self._connection.use() as database:
             while len(users) < limit:
@@ -43,8 +45,9 @@ class MongoUpdates:
                     break
         return list(users)[:limit]
 
+    @override
     async def pending(self, user_id: str, *, limit: int, by_time: bool = False) -> list[Turn]:
-        """See the port. Also deletes replies whose message was deleted while they were being committed."""
+        """Return pending turns, and delete replies whose message was deleted while they were being committed."""
         if limit < 1:
             return []
         async with self._connection.use() as database:
@@ -56,8 +59,8 @@ class MongoUpdates:
                 await messages.delete_many({"_id": {"$in": orphans}})
         return turns
 
+    @override
     async def record(self, turn: Turn, update: Update, *, generation: int) -> bool:
-        """See the port."""
         reply_id = derived_id(turn.message.user_id, turn.message.turn_id, "assistant")
         async with self._connection.use() as database:
             # Compared and written in one step: a process that lost its claim cannot overwrite a newer one's update.
@@ -67,8 +70,8 @@ class MongoUpdates:
             )
         return done.matched_count == 1
 
+    @override
     async def failed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Turn]]:
-        """See the port."""
         if user_id is not None:
             async for batch in self._failed_of(user_id):
                 yield batch
@@ -104,8 +107,8 @@ class MongoUpdates:
             ]
             place = {"$or": following}
 
+    @override
     async def backlog(self, user_id: str) -> Backlog:
-        """See the port."""
         waiting: Record = {"user_id": user_id, "status": "pending"}
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
@@ -116,8 +119,8 @@ class MongoUpdates:
             )
         return Backlog(pending, failed, None if oldest is None else oldest["timestamp"])
 
+    @override
     async def waiting(self, *, at_most: int) -> Backlog:
-        """See the port."""
         waiting: Record = {"status": "pending"}
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
@@ -127,8 +130,8 @@ class MongoUpdates:
             )
         return Backlog(pending, oldest=None if oldest is None else oldest["timestamp"])
 
+    @override
     async def claim(self, user_id: str, *, owner: str, lease: timedelta, now: datetime) -> Claim | None:
-        """See the port."""
         free = {"_id": key_of(user_id), "$or": [{"owner": owner}, {"expires_at": {"$lte": now}}]}
         async with self._connection.use() as database:
             try:
@@ -142,14 +145,14 @@ class MongoUpdates:
                 return None  # Another owner holds the claim: the filter missed it, and its id stopped the upsert.
         return None if held is None else Claim(user_id, owner, held["generation"])
 
+    @override
     async def renew(self, claim: Claim, *, lease: timedelta, now: datetime) -> bool:
-        """See the port."""
         async with self._connection.use() as database:
             done = await database[CLAIMS].update_one(_held(claim), {"$set": {"expires_at": now + lease}})
         return done.matched_count == 1
 
+    @override
     async def release(self, claim: Claim) -> None:
-        """See the port."""
         async with self._connection.use() as database:
             # The document stays, so that the next claim's generation is higher and fences out late writes.
             await database[CLAIMS].update_one(_held(claim), {"$set": {"owner": "", "expires_at": _LONG_AGO}})

@@ -13,6 +13,7 @@ from grpc.aio import UsageError
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+from typing_extensions import override
 
 from recollect.memory.stores.points import BM25, CONTEXT, CREATED, DENSE, DOCUMENT, KIND, THREAD, TURN, USER
 from recollect.memory.values.errors import ConfigurationError, IndexUnavailable, RecollectError
@@ -194,6 +195,7 @@ class ServingCollection(QdrantCollection):
         away = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=self.address))
         await self.ask(lambda: self.client.update_collection_aliases([away, self._leading_to(collection)]))
 
+    @override
     async def _prepare(self) -> None:
         """Create the alias where it is missing, for the collection `name`, made here or by an older version."""
         target = await self.target()

@@ -5,12 +5,13 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from qdrant_client import AsyncQdrantClient, models
+from typing_extensions import override
 
 from recollect.memory.ports.vector_index import VectorIndex, collection_name
 from recollect.memory.stores.points import generation_name, generation_of, siblings
 from recollect.memory.stores.qdrant.collection import QdrantCollection, QdrantServer, ServingCollection
 from recollect.memory.stores.qdrant.points import QdrantPoints, among, owned_by
-from recollect.memory.stores.rebuildable_index import Copying, RebuildableIndex
+from recollect.memory.stores.rebuildable_index import Copying, Generations, RebuildableIndex
 from recollect.memory.values.errors import IndexUnavailable
 from recollect.memory.values.scope import Scope
 
@@ -47,7 +48,7 @@ async def open_qdrant_index(
         yield RebuildableIndex("qdrant", QdrantGenerations(serving, base=base))
 
 
-class QdrantGenerations:
+class QdrantGenerations(Generations):
     """The collections `<name>`, then `<name>.r2`, …; the alias `<name>.current` leads to the one that serves.
 
     Other processes use the alias too, and so follow a promotion at once. A successor always has the next number, so
@@ -55,15 +56,20 @@ class QdrantGenerations:
     """
 
     def __init__(self, serving: ServingCollection, *, base: str) -> None:
-        self.current = QdrantPoints(serving)
+        self._current = QdrantPoints(serving)
         self._serving = serving
         self._client = serving.client
         self._base = base
         self._number = 1
 
+    @property
+    @override
+    def current(self) -> QdrantPoints:
+        return self._current
+
+    @override
     @asynccontextmanager
     async def successor(self) -> AsyncGenerator[QdrantPoints]:
-        """See Generations."""
         self._number = await self._serving_number()
         collection = QdrantCollection(self._client, name=self._following, dimension=self._serving.dimension)
         try:
@@ -73,28 +79,30 @@ class QdrantGenerations:
         finally:
             collection.close()
 
+    @override
     async def promote(self) -> None:
-        """See Generations. Does nothing where another process has promoted this generation already."""
+        """Promote the successor, unless another process has promoted it already."""
         now = await self._serving_number()
         if now == self._number:
             await self._serving.serve(self._following)
         elif now != self._number + 1:
             raise IndexUnavailable("Another process has rebuilt the index meanwhile; look at it with the doctor.")
 
+    @override
     async def drop_old(self) -> None:
-        """See Generations."""
         number = await self._serving_number()
         for name in await self._listed():
             found = generation_of(name, name=self._serving.name)
             if found is not None and found < number:
                 await self._serving.ask(lambda name=name: self._client.delete_collection(name))
 
+    @override
     async def other_collections(self) -> list[str]:
-        """See Generations."""
         return siblings(self._base, names=await self._listed(), own=self._serving.name)
 
+    @override
     async def erase_elsewhere(self, scope: Scope) -> int:
-        """See Generations. Covers other embedders' collections and generations that do not serve."""
+        """Delete in other embedders' collections, and in generations that do not serve."""
         deleted = 0
         for name in await self._elsewhere():
             chosen = models.FilterSelector(filter=owned_by(scope))
@@ -103,8 +111,8 @@ class QdrantGenerations:
             deleted += found
         return deleted
 
+    @override
     async def remove_elsewhere(self, *, user_id: str, ids: Sequence[str]) -> None:
-        """See Generations."""
         if not ids:
             return
         chosen = models.FilterSelector(filter=among(user_id, ids))
@@ -113,24 +121,26 @@ class QdrantGenerations:
         for name in [name for name in listed if any(generation_of(name, name=other) is not None for other in others)]:
             await self._serving.ask(lambda name=name: self._client.delete(name, chosen, wait=True))
 
+    @override
     async def remaining(self, scope: Scope) -> int:
-        """See Generations."""
         counts = [await self._count(name, scope) for name in await self._elsewhere()]
         return await self._count(self._serving.address, scope) + sum(counts)
 
+    @override
     async def has_traces(self, user_id: str) -> bool:
-        """See Generations: the files are the server's."""
-        return False
+        return False  # the files are the server's
 
+    @override
     def copying(self) -> AbstractAsyncContextManager[Copying] | None:
-        """See Generations."""
         return None
 
+    @override
     async def vacuum_elsewhere(self, seconds: float) -> None:
-        """See Generations: the files are the server's."""
+        """Do nothing: the files are the server's."""
 
+    @override
     async def is_rewrite_due(self, seconds: float) -> bool:
-        """See Generations. Always false: the server's optimizer rewrites its files."""
+        """Return False: the server's optimizer rewrites its files."""
         return False
 
     async def _elsewhere(self) -> list[str]:

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from qdrant_client import models
+from typing_extensions import override
 
 from recollect.memory.background.batches import batches
-from recollect.memory.ports.vector_index import Entry, Match, Point, Query, SparseVector, Vector
+from recollect.memory.ports.vector_index import Entry, Match, Point, PointStore, Query, SparseVector, Vector
 from recollect.memory.stores.points import (
     BM25,
     CREATED,
@@ -37,18 +38,20 @@ _BATCH = 64
 _MOST_VALUES = 1_000_000
 
 
-class QdrantPoints:
+class QdrantPoints(PointStore):
     """Implements PointStore over one collection. Writes return once they are applied (`wait=True`)."""
 
     def __init__(self, collection: QdrantCollection) -> None:
         self._collection = collection
         self._client = collection.client
 
+    @override
     async def upsert(self, points: Sequence[Point]) -> None:
         """Store the points in batches; a ValueError for a vector that does not fit stores none of its batch."""
         for batch in batches(points, _BATCH):
             await self._upsert(batch)
 
+    @override
     async def search(self, query: Query) -> list[Match]:
         """Return the nearest entries of the scope; approximate, by a graph, for users with many points."""
         vector = checked_search(query, self._collection.dimension)
@@ -67,6 +70,7 @@ class QdrantPoints:
         )
         return [_match(point) for point in found.points]
 
+    @override
     async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
         """Return the best ids of each query with their raw scores, in one round trip."""
         vectors = [checked_query(query, self._collection.dimension) for query in queries]
@@ -82,6 +86,7 @@ class QdrantPoints:
             ranked[index] = {str(found.id): raw_score(queries[index], found.score) for found in answer.points}
         return ranked
 
+    @override
     async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
         """Return the fingerprints of the points with these `ids`; leave out ids without a point."""
         if not ids:
@@ -93,6 +98,7 @@ class QdrantPoints:
         )
         return {str(record.id): read_fingerprint(record.payload or {}) for record in found}
 
+    @override
     async def entries(self, ids: Sequence[str]) -> list[Entry]:
         """Return the entries of the points with these `ids`; leave out ids without a point."""
         if not ids:
@@ -102,6 +108,7 @@ class QdrantPoints:
         )
         return [read_entry(str(record.id), record.payload or {}) for record in found]
 
+    @override
     async def ids(self, *, after: str | None = None, limit: int = 500, scope: Scope | None = None) -> list[str]:
         """Return one page of all ids, or of the scope's, ascending."""
         # The offset is part of the page if its point is still there.
@@ -117,23 +124,28 @@ class QdrantPoints:
         )
         return [str(record.id) for record in records if str(record.id) != after][:limit]
 
+    @override
     async def users(self) -> list[str]:
         """Return all users who have points."""
         return await self._values(USER, None)
 
+    @override
     async def threads(self, user_id: str) -> list[str]:
         """Return the user's threads that have points."""
         return await self._values(THREAD, Scope(user_id))
 
+    @override
     async def count(self, *, user_id: str | None = None, thread_id: str | None = None) -> int:
         """Return the exact number of points, in all or of a user or thread."""
         return await self._count(None if user_id is None else owned_by(Scope(user_id, thread_id)))
 
+    @override
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
         """Delete these points of the user."""
         if ids:
             await self._delete(among(user_id, ids))
 
+    @override
     async def delete(self, scope: Scope) -> int:
         """Delete the scope's points and return their number, counted just before."""
         owned = owned_by(scope)
@@ -141,6 +153,7 @@ class QdrantPoints:
         await self._delete(owned)
         return there
 
+    @override
     async def ping(self) -> None:
         """Ask the server for the collection, which needs the right key."""
         await self._collection.ask(lambda: self._client.collection_exists(self._collection.address))

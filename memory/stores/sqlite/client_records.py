@@ -3,7 +3,9 @@
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
-from recollect.memory.ports.client_records import ClientRecord
+from typing_extensions import override
+
+from recollect.memory.ports.client_records import ClientRecord, ClientRecords
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.values.scope import Scope
@@ -32,27 +34,27 @@ DELETE_OF_USER = "DELETE FROM client_records WHERE user_id = ? RETURNING 1"
 DELETE_OF_THREAD = "DELETE FROM client_records WHERE user_id = ? AND thread_id = ? RETURNING 1"
 
 
-class SqliteClientRecords:
+class SqliteClientRecords(ClientRecords):
     """Implements ClientRecords over the table of client records."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
+    @override
     async def put(self, record: ClientRecord) -> None:
-        """See the port."""
         await self._database.write(PUT, _from_record(record))
 
+    @override
     async def insert(self, record: ClientRecord) -> bool:
-        """See the port."""
         return bool(await self._database.write(INSERT, _from_record(record)))
 
+    @override
     async def record(self, *, user_id: str, record_id: str) -> ClientRecord | None:
-        """See the port."""
         rows = await self._database.read(RECORD, (user_id, record_id))
         return _to_record(rows[0]) if rows else None
 
+    @override
     async def every(self, scope: Scope) -> AsyncIterator[Sequence[ClientRecord]]:
-        """See the port."""
         sql, of = (OF_USER, (scope.user_id,)) if scope.thread_id is None else (OF_THREAD, (scope.user_id, scope.thread))
         after = ""
         while rows := await self._database.read(sql, (*of, after, _BATCH)):
@@ -60,16 +62,16 @@ class SqliteClientRecords:
             yield records
             after = records[-1].id
 
+    @override
     async def remove(self, *, user_id: str, record_id: str) -> bool:
-        """See the port."""
         return await self._database.erase(REMOVE, (user_id, record_id)) > 0
 
+    @override
     async def expire(self, now: datetime, *, limit: int) -> int:
-        """See the port."""
         return await self._database.erase(EXPIRE, (to_ms(now), limit))
 
+    @override
     async def delete(self, scope: Scope) -> int:
-        """See the port."""
         if scope.thread_id is None:
             return await self._database.delete(DELETE_OF_USER, (scope.user_id,))
         return await self._database.delete(DELETE_OF_THREAD, (scope.user_id, scope.thread))

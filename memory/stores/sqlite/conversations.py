@@ -5,6 +5,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from typing_extensions import override
+
+from recollect.memory.ports.conversations import Conversations
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.sqlite import message_queries as sql
 from recollect.memory.stores.sqlite.database import SqliteDatabase
@@ -20,14 +23,14 @@ _BATCH_TURNS = 250
 _LARGEST = 2**63 - 1
 
 
-class SqliteConversations:
+class SqliteConversations(Conversations):
     """Implements Conversations over the table of messages."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
+    @override
     async def accept(self, message: Message) -> Message:
-        """See the port."""
         stored = await self._database.write(sql.ACCEPT, {**_values(message), "now": to_ms(message.created_at)})
         if stored:
             position, created_at = stored[0]
@@ -36,8 +39,8 @@ class SqliteConversations:
         # A deletion can come between the two statements; then the turn is new: accept it again.
         return earlier.message if earlier else await self.accept(message)
 
+    @override
     async def commit(self, reply: Message, *, result: Mapping[str, Any], update: Update) -> bool:
-        """See the port. Also returns False where the user's message was erased while the turn ran."""
         values = {
             **_values(reply),
             "position": reply.position,
@@ -46,8 +49,8 @@ class SqliteConversations:
         }
         return bool(await self._database.write(sql.COMMIT, values))
 
+    @override
     async def turn(self, *, user_id: str, turn_id: str) -> Turn | None:
-        """See the port."""
         rows = await self._database.read(sql.TURN, (user_id, turn_id))
         if not rows:
             return None
@@ -57,27 +60,27 @@ class SqliteConversations:
         result, update = reply[-2:]
         return Turn(to_message(message), to_message(reply), result=from_json(result), update=update_from_json(update))
 
+    @override
     async def messages(self, scope: Scope, *, limit: int, after: int = 0) -> list[Message]:
-        """See the port."""
         rows = await self._database.read(sql.MESSAGES, (scope.user_id, scope.thread, after, limit))
         return [to_message(row) for row in rows]
 
+    @override
     async def recent(self, scope: Scope, *, limit: int, before: int | None = None) -> list[Exchange]:
-        """See the port."""
         below = _LARGEST if before is None else before
         rows = await self._database.read(sql.RECENT, (scope.user_id, scope.thread, below, limit))
         return [to_exchange(row) for row in reversed(rows)]
 
+    @override
     async def count_turns(self, scope: Scope, *, at_most: int) -> int:
-        """See the port."""
         if scope.thread_id is None:
             rows = await self._database.read(sql.COUNT_OF_USER, (scope.user_id, at_most))
         else:
             rows = await self._database.read(sql.COUNT_OF_THREAD, (scope.user_id, scope.thread_id, at_most))
         return rows[0][0]
 
+    @override
     async def indexed_messages(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Message]]:
-        """See the port."""
         statement = sql.INDEXED if user_id is None else sql.INDEXED_OF_USER
         after = 0
         while rows := await self._database.read(statement, {"user": user_id, "after": after, "limit": _BATCH_TURNS}):
@@ -85,19 +88,19 @@ class SqliteConversations:
             yield [message for exchange in exchanges for message in exchange.messages]
             after = rows[-1][-1]
 
+    @override
     async def count_indexed_messages(self) -> int:
-        """See the port."""
         return (await self._database.read(sql.COUNT_INDEXED))[0][0]
 
+    @override
     async def exchanges(self, scope: Scope, *, after: int, limit: int) -> list[Exchange]:
-        """See the port."""
         rows = await self._database.read(sql.EXCHANGES, (scope.user_id, scope.thread, after, limit))
         return [to_exchange(row) for row in rows]
 
+    @override
     async def overviews(
         self, user_id: str, *, limit: int, before: tuple[datetime, str] | None = None, text: str | None = None
     ) -> list[ThreadOverview]:
-        """See the port."""
         at, thread_id = (None, None) if before is None else (to_ms(before[0]), before[1])
         values = {"user": user_id, "limit": limit, "before_at": at, "before_thread": thread_id}
         if text is not None:
@@ -105,25 +108,25 @@ class SqliteConversations:
         rows = await self._database.read(sql.OVERVIEWS if text is None else sql.OVERVIEWS_SAYING, values)
         return [ThreadOverview(row[0], from_ms(row[1]), *row[2:]) for row in rows]
 
+    @override
     async def overview(self, scope: Scope) -> ThreadOverview | None:
-        """See the port."""
         rows = await self._database.read(sql.OVERVIEW, (scope.user_id, scope.thread))
         return next((ThreadOverview(row[0], from_ms(row[1]), *row[2:]) for row in rows), None)
 
+    @override
     async def last_position(self, scope: Scope) -> int:
-        """See the port."""
         return (await self._database.read(sql.LAST_POSITION, (scope.user_id, scope.thread)))[0][0]
 
+    @override
     async def turns(self, user_id: str) -> AsyncIterator[Sequence[Turn]]:
-        """See the port."""
         after = ""
         while rows := await self._database.read(sql.TURNS, {"user": user_id, "after": after, "limit": _BATCH_TURNS}):
             turns = [to_turn(row) for row in rows]
             yield turns
             after = turns[-1].message.turn_id
 
+    @override
     async def every(self, scope: Scope) -> AsyncIterator[Sequence[Turn]]:
-        """See the port."""
         thread, after, limit = scope.thread_id or "", 0, _BATCH_TURNS
         while True:
             values = {"user": scope.user_id, "thread": thread, "after": after, "limit": limit}
@@ -136,13 +139,15 @@ class SqliteConversations:
             yield turns
             thread, after = turns[-1].message.thread_id, turns[-1].message.position
 
+    @override
     async def rewrite(self, turn: Turn, *, result: Mapping[str, Any], update: Update) -> bool:
-        """See the port. Also removes the replaced text from the disk."""
+        """Replace the result and the update, and remove the replaced text from the disk."""
         rewritten = await self._swap(sql.REWRITE, turn, _owing(result, update))
         if rewritten:
             await self._database.cut_off_log()
         return rewritten
 
+    @override
     async def recommit(
         self,
         turn: Turn,
@@ -152,7 +157,6 @@ class SqliteConversations:
         update: Update,
         generation: int | None = None,
     ) -> bool:
-        """See the port."""
         values = {
             **_owing(result, update),
             "content": reply.content,
@@ -179,26 +183,26 @@ class SqliteConversations:
                 return bool(await self._database.write(statement, {**values, "stored": text}))
         return False
 
+    @override
     async def aged(self, *, before: datetime, limit: int) -> list[Message]:
-        """See the port."""
         return [to_message(row) for row in await self._database.read(sql.AGED, (to_ms(before), limit))]
 
+    @override
     async def count_messages(self, user_id: str) -> int:
-        """See the port."""
         return (await self._database.read(sql.COUNT_MESSAGES, {"user": user_id}))[0][0]
 
+    @override
     async def oldest(self, user_id: str, *, limit: int) -> list[Message]:
-        """See the port."""
         return [to_message(row) for row in await self._database.read(sql.OLDEST, (user_id, limit))]
 
+    @override
     async def remove(self, *, user_id: str, turn_ids: Sequence[str]) -> int:
-        """See the port."""
         if not turn_ids:
             return 0
         return await self._database.erase(sql.several_removed(len(turn_ids)), (user_id, *turn_ids))
 
+    @override
     async def delete(self, scope: Scope) -> int:
-        """See the port."""
         if scope.thread_id is None:
             return await self._database.delete(sql.DELETE_USER, (scope.user_id,))
         return await self._database.erase(sql.DELETE_THREAD, (scope.user_id, scope.thread_id))

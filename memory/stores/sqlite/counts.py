@@ -1,6 +1,8 @@
 """Counts in SQLite: ids by seeking from one to the next, everything else along one narrow index."""
 
-from recollect.memory.ports.counts import Counted
+from typing_extensions import override
+
+from recollect.memory.ports.counts import Counted, Counts
 from recollect.memory.stores.sqlite.database import SqliteDatabase
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 
@@ -67,18 +69,18 @@ SELECT EXISTS (SELECT 1 FROM messages WHERE {_HERE}),
 """
 
 
-class SqliteCounts:
+class SqliteCounts(Counts):
     """Implements Counts over all tables."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
+    @override
     async def users(self) -> int:
-        """See the port."""
         return (await self._database.read(USERS, {"global": GLOBAL_USER}))[0][0]
 
+    @override
     async def count(self, scope: Scope | None) -> Counted:
-        """See the port."""
         if scope is None:
             return Counted(*(await self._database.read(OF_ALL))[0])
         statement = OF_USER if scope.thread_id is None else OF_THREAD

@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from typing_extensions import override
+
+from recollect.memory.ports.documents import Documents
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.stores.sqlite.passages import SqlitePassages
@@ -49,85 +52,86 @@ _LAST = 2**62
 """A time behind every other, in milliseconds."""
 
 
-class SqliteDocuments:
+class SqliteDocuments(Documents):
     """Implements Documents over the tables of documents, passages and attachments."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self.passages = SqlitePassages(database)
         self._database = database
 
+    @override
     async def put(self, document: Document, *, revision: int) -> bool:
-        """See the port."""
         if revision == 0:
             return bool(await self._database.write(INSERT, _from_document(document)))
         key = (document.user_id, document.id, revision)
         return bool(await self._database.write(REPLACE, (*_from_document(document), *key)))
 
+    @override
     async def document(self, *, user_id: str, document_id: str) -> Document | None:
-        """See the port."""
         found = await self.by_ids(user_id=user_id, document_ids=[document_id])
         return found[0] if found else None
 
+    @override
     async def by_ids(self, *, user_id: str, document_ids: Sequence[str]) -> list[Document]:
-        """See the port."""
         if not document_ids:
             return []
         sql = f"SELECT {_COLUMNS} FROM documents WHERE user_id = ? AND id IN ({', '.join('?' * len(document_ids))})"
         return [_to_document(row) for row in await self._database.read(sql, (user_id, *document_ids))]
 
+    @override
     async def page(
         self, user_id: str, *, limit: int, domain: str | None = None, before: tuple[datetime, str] | None = None
     ) -> list[Document]:
-        """See the port."""
         time, last = (to_ms(before[0]), before[1]) if before is not None else (_LAST, "")
         values = {"user": user_id, "domain": domain, "time": time, "id": last, "limit": limit}
         rows = await self._database.read(PAGE if domain is None else PAGE_OF_DOMAIN, values)
         return [_to_document(row) for row in rows]
 
+    @override
     async def in_domains(self, user_id: str, domains: Sequence[str], *, limit: int) -> list[str]:
-        """See the port."""
         sql = f"""
         SELECT id FROM documents WHERE user_id = ? AND domain IN ({", ".join("?" * len(domains))})
         ORDER BY created_at DESC, id DESC LIMIT ?
         """
         return [found for (found,) in await self._database.read(sql, (user_id, *domains, limit))]
 
+    @override
     async def holdings(self, user_id: str) -> Holdings:
-        """See the port."""
         own, shared = (await self._database.read(HOLDINGS, (user_id, GLOBAL_USER)))[0]
         return Holdings(bool(own), bool(shared))
 
+    @override
     async def is_empty(self) -> bool:
-        """See the port."""
         return not await self._database.read("SELECT 1 FROM documents LIMIT 1")
 
+    @override
     async def processing(self, *, limit: int) -> list[Document]:
-        """See the port."""
         return [_to_document(row) for row in await self._database.read(PROCESSING, (limit,))]
 
+    @override
     async def attach(self, scope: Scope, document: Document, *, at: datetime) -> bool:
-        """See the port."""
         values = (scope.user_id, scope.thread, document.id, document.user_id, to_ms(at))
         return bool(await self._database.write(ATTACH, values))
 
+    @override
     async def detach(self, scope: Scope, *, document_id: str) -> bool:
-        """See the port."""
         return bool(await self._database.write(DETACH, (scope.user_id, scope.thread, document_id)))
 
+    @override
     async def attached(self, scope: Scope) -> list[Attached]:
-        """See the port."""
         rows = await self._database.read(ATTACHED, (scope.user_id, scope.thread))
         return [Attached(_to_document(row[:-2]), from_ms(row[-2])) for row in rows]
 
+    @override
     async def attachments(self, user_id: str) -> Mapping[str, Sequence[Attached]]:
-        """See the port."""
         found: dict[str, list[Attached]] = {}
         for row in await self._database.read(ATTACHMENTS, (user_id,)):
             found.setdefault(row[-1], []).append(Attached(_to_document(row[:-2]), from_ms(row[-2])))
         return found
 
+    @override
     async def remove(self, *, user_id: str, document_id: str) -> bool:
-        """See the port. Deletes the header first: from then on `add` refuses passages of it."""
+        # The header goes first: from then on `add` refuses passages of it.
         key = (user_id, document_id)
         removed = await self._database.write("DELETE FROM documents WHERE user_id = ? AND id = ? RETURNING 1", key)
         await self._database.write("DELETE FROM passages WHERE user_id = ? AND document_id = ?", key)
@@ -135,8 +139,8 @@ class SqliteDocuments:
         await self._database.cut_off_log()
         return bool(removed)
 
+    @override
     async def delete(self, scope: Scope) -> int:
-        """See the port."""
         if scope.thread_id is not None:
             sql = "DELETE FROM attachments WHERE user_id = ? AND thread_id = ? RETURNING 1"
             return await self._database.erase(sql, (scope.user_id, scope.thread_id))
@@ -147,8 +151,8 @@ class SqliteDocuments:
         await self._database.write("DELETE FROM attachments WHERE owner = ?", user)
         return len(removed)
 
+    @override
     async def count(self, user_id: str | None = None) -> int:
-        """See the port."""
         if user_id is None:
             return (await self._database.read("SELECT count(*) FROM documents"))[0][0]
         return (await self._database.read("SELECT count(*) FROM documents WHERE user_id = ?", (user_id,)))[0][0]

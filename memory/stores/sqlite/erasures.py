@@ -5,7 +5,9 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from recollect.memory.ports.erasures import SECRET_BYTES, Erasure, Tombstone
+from typing_extensions import override
+
+from recollect.memory.ports.erasures import SECRET_BYTES, Erasure, Erasures, Tombstone
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.values.scope import Scope
@@ -52,7 +54,7 @@ SELECT {_COLUMNS} FROM erasures INDEXED BY erasures_unfinished WHERE is_done = 0
 """
 
 
-class SqliteErasures:
+class SqliteErasures(Erasures):
     """Implements Erasures over its tables. DATA_DIR has one owner, so no other process erases in it."""
 
     is_shared = False
@@ -60,30 +62,30 @@ class SqliteErasures:
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
+    @override
     async def secret(self) -> bytes:
-        """See the port."""
         await self._database.write(MAKE_SECRET, (secrets.token_bytes(SECRET_BYTES),))
         return (await self._database.read(SECRET))[0][0]
 
+    @override
     async def raise_fence(self, subject: str, erasure_id: str, *, at: datetime) -> Tombstone:
-        """See the port."""
         values = {"subject": subject, "erasure": erasure_id, "at": to_ms(at)}
         return _to_tombstone((await self._database.write(RAISE, values))[0])
 
+    @override
     async def lift_fence(self, subject: str, erasure_id: str, *, at: datetime) -> None:
-        """See the port."""
         await self._database.write(LIFT, {"subject": subject, "erasure": erasure_id, "at": to_ms(at)})
 
+    @override
     async def tombstones(self, subjects: Sequence[str]) -> dict[str, Tombstone]:
-        """See the port."""
         places = ", ".join("?" * len(subjects))
         rows = await self._database.read(
             f"SELECT {_TOMBSTONE} FROM tombstones WHERE subject IN ({places})", tuple(subjects)
         )
         return {tombstone.subject: tombstone for tombstone in map(_to_tombstone, rows)}
 
+    @override
     async def erased(self, users: Sequence[str]) -> set[str]:
-        """See the port."""
         places = ", ".join("(?)" for _ in users)
         sql = f"""
         WITH asked (user) AS (VALUES {places})
@@ -94,33 +96,34 @@ class SqliteErasures:
         """
         return {user for (user,) in await self._database.read(sql, tuple(users))} if users else set()
 
+    @override
     async def tombstones_since(self, at: datetime, *, after: str = "", limit: int = 500) -> list[Tombstone]:
-        """See the port."""
         return [_to_tombstone(row) for row in await self._database.read(SINCE, (to_ms(at), after, limit))]
 
+    @override
     async def epoch(self) -> int:
-        """See the port."""
         return (await self._database.read(RAISES))[0][0]
 
+    @override
     async def put(self, erasure: Erasure) -> None:
-        """See the port."""
         await self._database.write(PUT, _from_erasure(erasure))
 
+    @override
     async def erasure(self, erasure_id: str) -> Erasure | None:
-        """See the port."""
         rows = await self._database.read(ERASURE, (erasure_id,))
         return _to_erasure(rows[0]) if rows else None
 
+    @override
     async def unfinished(self, *, limit: int) -> list[Erasure]:
-        """See the port."""
         return [_to_erasure(row) for row in await self._database.read(UNFINISHED, (limit,))]
 
+    @override
     async def delete_work(self, scope: Scope) -> int:
-        """See the port. Deletes nothing: claims and queue are in memory, and the disk names nobody in them."""
+        """Delete nothing: claims and queue are in memory, and the disk names nobody in them."""
         return 0
 
+    @override
     async def count(self, holder: str, scope: Scope) -> int:
-        """See the port."""
         counted = 0
         for table, (name, thread) in HOLDERS.items():
             if name != holder:
@@ -135,8 +138,8 @@ class SqliteErasures:
             counted += (await self._database.read(sql, values))[0][0]
         return counted
 
+    @override
     async def scrub(self) -> None:
-        """See the port."""
         await self._database.scrub()
 
 

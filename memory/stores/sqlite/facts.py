@@ -3,7 +3,9 @@
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
-from recollect.memory.ports.facts import FactFilter
+from typing_extensions import override
+
+from recollect.memory.ports.facts import FactFilter, Facts
 from recollect.memory.stores.sqlite import fact_queries as sql
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.stores.sqlite.fact_rows import CREATED_AT, from_fact, to_fact
@@ -14,124 +16,125 @@ from recollect.memory.values.times import to_ms
 _BATCH = 500
 
 
-class SqliteFacts:
+class SqliteFacts(Facts):
     """Implements Facts over the table of facts."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
+    @override
     async def insert(self, fact: Fact) -> bool:
-        """See the port."""
         return bool(await self._database.write(sql.INSERT, from_fact(fact)))
 
+    @override
     async def replace(self, fact: Fact, *, revision: int) -> bool:
-        """See the port. A forgotten `fact` also removes its earlier text from the disk."""
+        """Replace the fact; if it is forgotten now, remove its earlier text from the disk."""
         replaced = await self._database.write(sql.REPLACE, (*from_fact(fact), fact.user_id, fact.id, revision))
         if replaced and fact.status == "forgotten":
             await self._database.cut_off_log()
         return bool(replaced)
 
+    @override
     async def fact(self, *, user_id: str, fact_id: str) -> Fact | None:
-        """See the port."""
         rows = await self._database.read(sql.FACT, (user_id, fact_id))
         return to_fact(rows[0]) if rows else None
 
+    @override
     async def facts(self, *, user_id: str, fact_ids: Sequence[str]) -> list[Fact]:
-        """See the port."""
         rows = await self._database.read(sql.several_facts(len(fact_ids)), (user_id, *fact_ids)) if fact_ids else []
         return [to_fact(row) for row in rows]
 
+    @override
     async def living(self, scope: Scope, *, at: datetime, limit: int, with_global: bool = False) -> list[Fact]:
-        """See the port."""
         shared = GLOBAL_USER if with_global and scope.user_id != GLOBAL_USER else None
         values = {"user": scope.user_id, "home": scope.thread_id, "global": shared, "at": to_ms(at), "limit": limit}
         return _newest(await self._database.read(sql.LIVING, values), limit)
 
+    @override
     async def proposed(self, scope: Scope, *, limit: int) -> list[Fact]:
-        """See the port."""
         values = {"user": scope.user_id, "home": scope.thread_id, "limit": limit}
         return _newest(await self._database.read(sql.PROPOSED, values), limit)
 
+    @override
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
-        """See the port. The fact `after` need not match the filter any more; if it is deleted, the page is empty."""
         statement = sql.page_statement(shown, follows=after is not None)
         rows = await self._database.read(statement, sql.page_values(user_id, shown, limit=limit, after=after))
         rows.sort(key=_by_age)
         return [to_fact(row) for row in rows[:limit]]
 
+    @override
     async def notes(
         self, user_id: str, *, at: datetime, tag: str | None = None, limit: int, after: str | None = None
     ) -> list[Fact]:
-        """See the port. The fact `after` need not hold any more; if it is deleted, the page is empty."""
         values = {"user": user_id, "at": to_ms(at), "tag": tag, "limit": limit, "after": after}
         return [to_fact(row) for row in await self._database.read(sql.NOTES, values)]
 
+    @override
     async def successors(self, *, user_id: str, fact_id: str) -> list[Fact]:
-        """See the port."""
         return [to_fact(row) for row in await self._database.read(sql.SUCCESSORS, (user_id, fact_id))]
 
+    @override
     async def owed(self, *, user_id: str, limit: int) -> list[Fact]:
-        """See the port."""
         return [to_fact(row) for row in await self._database.read(sql.OWED, (user_id, limit))]
 
+    @override
     async def owed_users(self, *, limit: int) -> list[str]:
-        """See the port."""
         return [user_id for (user_id,) in await self._database.read(sql.OWED_USERS, (limit,))]
 
+    @override
     async def mark_indexed(self, fact: Fact) -> bool:
-        """See the port."""
         return bool(await self._database.write(sql.MARK_INDEXED, (fact.user_id, fact.id, fact.revision)))
 
+    @override
     async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Fact]]:
-        """See the port."""
         statement = sql.INDEXED if user_id is None else sql.INDEXED_OF_USER
         values = {"limit": _BATCH, "after": 0} if user_id is None else {"limit": _BATCH, "after": 0, "user": user_id}
         while rows := await self._database.read(statement, values):
             yield [to_fact(row[:-1]) for row in rows]
             values["after"] = rows[-1][-1]
 
+    @override
     async def count_indexed(self) -> int:
-        """See the port."""
         return (await self._database.read(sql.COUNT_INDEXED))[0][0]
 
+    @override
     async def every(self, user_id: str) -> AsyncIterator[Sequence[Fact]]:
-        """See the port."""
         after = ""
         while rows := await self._database.read(sql.EVERY, (user_id, after, _BATCH)):
             facts = [to_fact(row) for row in rows]
             yield facts
             after = facts[-1].id
 
+    @override
     async def aged(self, *, before: datetime, limit: int) -> list[Fact]:
-        """See the port. The facts whose last confirmation is oldest come first."""
         return [to_fact(row) for row in await self._database.read(sql.AGED, (to_ms(before), limit))]
 
+    @override
     async def count_open(self, scope: Scope) -> int:
-        """See the port."""
         if scope.thread_id is None:
             return (await self._database.read(sql.COUNT_OPEN_OF_USER, (scope.user_id,)))[0][0]
         return (await self._database.read(sql.COUNT_OPEN_OF_THREAD, (scope.user_id, scope.thread_id)))[0][0]
 
+    @override
     async def has_notes(self, scope: Scope) -> bool:
-        """See the port."""
         return bool((await self._database.read(sql.HAS_NOTES, (scope.user_id,)))[0][0])
 
+    @override
     async def weakest(self, scope: Scope, *, limit: int) -> list[Fact]:
-        """See the port."""
         if scope.thread_id is None:
             rows = await self._database.read(sql.WEAKEST_OF_USER, (scope.user_id, limit))
         else:
             rows = await self._database.read(sql.WEAKEST_OF_THREAD, (scope.user_id, scope.thread_id, limit))
         return [to_fact(row) for row in rows]
 
+    @override
     async def remove(self, *, user_id: str, fact_ids: Sequence[str]) -> int:
-        """See the port."""
         if not fact_ids:
             return 0
         return await self._database.erase(sql.several_removed(len(fact_ids)), (user_id, *fact_ids))
 
+    @override
     async def delete(self, scope: Scope) -> int:
-        """See the port."""
         if scope.thread_id is None:
             return await self._database.delete("DELETE FROM facts WHERE user_id = ? RETURNING 1", (scope.user_id,))
         return await self._database.erase(

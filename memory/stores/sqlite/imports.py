@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
+from typing_extensions import override
+
+from recollect.memory.ports.imports import Imports
 from recollect.memory.stores.finished_turns import FinishedTurn, finished
 from recollect.memory.stores.json_text import to_json
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
@@ -93,28 +96,28 @@ RETURNING 1
 """
 
 
-class SqliteImports:
+class SqliteImports(Imports):
     """Implements Imports over the table of messages."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
+    @override
     async def known(self, user_id: str, imported_ids: Sequence[str]) -> dict[str, Message]:
-        """See the port."""
         if not imported_ids:
             return {}
         rows = await self._database.read(known_statement(len(imported_ids)), (user_id, *imported_ids))
         return {message.imported_id: message for message in map(to_message, rows) if message.imported_id is not None}
 
+    @override
     async def stored(self, user_id: str, turn_ids: Sequence[str]) -> dict[str, Turn]:
-        """See the port."""
         if not turn_ids:
             return {}
         rows = await self._database.read(turns_statement(len(turn_ids)), (user_id, *turn_ids))
         return {turn.message.turn_id: turn for turn in map(to_turn, rows)}
 
+    @override
     async def insert(self, turns: Sequence[Turn]) -> int:
-        """See the port."""
         if not turns:
             return 0
         numbers = count()
@@ -124,15 +127,15 @@ class SqliteImports:
         inserted = await self._database.write(insert_statement(len(rows)), [value for row in rows for value in row])
         return sum(role == "assistant" or turn_id not in whole for turn_id, role in inserted)
 
+    @override
     async def settle(self, user_id: str, turn_ids: Sequence[str], *, owed: Update, done: Update) -> int:
-        """See the port."""
         if not turn_ids:
             return 0
         values = (update_to_json(done), done.status, int(is_indexed(done)), user_id, *turn_ids, update_to_json(owed))
         return len(await self._database.write(settle_statement(len(turn_ids)), values))
 
+    @override
     async def settle_each(self, turns: Sequence[Turn], *, done: Sequence[Update]) -> int:
-        """See the port."""
         rows = [
             (turn.message.turn_id, update_to_json(new), new.status, int(is_indexed(new)), update_to_json(turn.update))
             for turn, new in zip(turns, done, strict=True)

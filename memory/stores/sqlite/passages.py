@@ -2,6 +2,9 @@
 
 from collections.abc import AsyncIterator, Sequence
 
+from typing_extensions import override
+
+from recollect.memory.ports.passages import Passages
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.values.document import Passage
 from recollect.memory.values.times import from_ms, to_ms
@@ -63,68 +66,68 @@ WHERE true ON CONFLICT (user_id, document_id, version, place) DO UPDATE SET inde
 """
 
 
-class SqlitePassages:
+class SqlitePassages(Passages):
     """Implements Passages over the table of passages."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
+    @override
     async def add(self, passages: Sequence[Passage]) -> bool:
-        """See the port."""
         values = [value for passage in passages for value in _from_passage(passage)]
         return not passages or bool(await self._database.write(add_statement(len(passages)), values))
 
+    @override
     async def passages(self, *, user_id: str, passage_ids: Sequence[str]) -> list[Passage]:
-        """See the port."""
         if not passage_ids:
             return []
         ids = ", ".join("?" * len(passage_ids))
         sql = f"SELECT {_COLUMNS} FROM passages {_NAMED} WHERE passages.user_id = ? AND passages.id IN ({ids})"
         return [_to_passage(row) for row in await self._database.read(sql, (user_id, *passage_ids))]
 
+    @override
     async def of_document(self, *, user_id: str, document_id: str) -> AsyncIterator[Sequence[Passage]]:
-        """See the port."""
         last = -1
         while rows := await self._database.read(OF_DOCUMENT, (user_id, document_id, last)):
             found = [_to_passage(row) for row in rows]
             yield found
             last = found[-1].place
 
+    @override
     async def owed(self, *, user_id: str, document_id: str, limit: int) -> list[Passage]:
-        """See the port."""
         return [_to_passage(row) for row in await self._database.read(OWED, (user_id, document_id, limit))]
 
+    @override
     async def count_owed(self, user_id: str, *, document_id: str | None = None) -> int:
-        """See the port."""
         if document_id is None:
             return (await self._database.read(_COUNT_OWED, (user_id,)))[0][0]
         return (await self._database.read(f"{_COUNT_OWED} AND documents.id = ?", (user_id, document_id)))[0][0]
 
+    @override
     async def mark_indexed(self, passages: Sequence[Passage]) -> int:
-        """See the port."""
         sql = "UPDATE passages SET indexed = 1 WHERE %s RETURNING 1"
         return len(await self._database.write(*_these(sql, passages))) if passages else 0
 
+    @override
     async def outdated(self, *, user_id: str, document_id: str, limit: int) -> list[Passage]:
-        """See the port."""
         return [_to_passage(row) for row in await self._database.read(OUTDATED, (user_id, document_id, limit))]
 
+    @override
     async def remove(self, passages: Sequence[Passage]) -> int:
-        """See the port."""
         if not passages:
             return 0
         return await self._database.erase(*_these("DELETE FROM passages WHERE %s RETURNING 1", passages))
 
+    @override
     async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Passage]]:
-        """See the port."""
         statement = INDEXED if user_id is None else INDEXED_OF_USER
         values = {"after": 0} if user_id is None else {"after": 0, "user": user_id}
         while rows := await self._database.read(statement, values):
             yield [_to_passage(row[:-1]) for row in rows]
             values["after"] = rows[-1][-1]
 
+    @override
     async def count_indexed(self) -> int:
-        """See the port."""
         return (await self._database.read(COUNT_INDEXED))[0][0]
 
 

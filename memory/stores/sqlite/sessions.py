@@ -2,7 +2,9 @@
 
 from datetime import datetime
 
-from recollect.memory.ports.sessions import Session
+from typing_extensions import override
+
+from recollect.memory.ports.sessions import Session, Sessions
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.values.times import from_ms, to_ms
 
@@ -27,41 +29,41 @@ DELETE FROM sessions WHERE rowid IN (
 DELETE = "DELETE FROM sessions WHERE user_id = ? RETURNING 1"
 
 
-class SqliteSessions:
+class SqliteSessions(Sessions):
     """Implements Sessions over the table of sessions."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
+    @override
     async def insert(self, session: Session) -> bool:
-        """See the port."""
         whose = (session.digest, session.name, session.user_id, int(session.is_admin), session.key_id)
         times = (to_ms(session.started_at), to_ms(session.expires_at), to_ms(session.ends_at))
         return bool(await self._database.write(INSERT, (*whose, *times)))
 
+    @override
     async def session(self, digest: str) -> Session | None:
-        """See the port."""
         rows = await self._database.read(SESSION, (digest,))
         return _to_session(rows[0]) if rows else None
 
+    @override
     async def extend(self, digest: str, *, expires_at: datetime) -> bool:
-        """See the port."""
         return bool(await self._database.write(EXTEND, {"digest": digest, "at": to_ms(expires_at)}))
 
+    @override
     async def remove(self, digest: str) -> bool:
-        """See the port."""
         return await self._database.delete(REMOVE, (digest,)) > 0
 
+    @override
     async def trim(self, name: str, *, keep: int) -> int:
-        """See the port."""
         return await self._database.delete(TRIM, (name, keep))
 
+    @override
     async def expire(self, now: datetime, *, limit: int) -> int:
-        """See the port."""
         return await self._database.delete(EXPIRE, (to_ms(now), limit))
 
+    @override
     async def delete(self, user_id: str) -> int:
-        """See the port."""
         return await self._database.delete(DELETE, (user_id,))
 
 

@@ -4,6 +4,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from typing_extensions import override
+
 from recollect.memory.ports.store import Store
 from recollect.memory.stores.sqlite.client_records import SqliteClientRecords
 from recollect.memory.stores.sqlite.conversations import SqliteConversations
@@ -39,7 +41,7 @@ SELECT user_id FROM found WHERE user_id > :after
 """
 
 
-class SqliteStore:
+class SqliteStore(Store):
     """Implements Store over one SQLite file."""
 
     name = "sqlite"
@@ -60,15 +62,15 @@ class SqliteStore:
         self.erasures = SqliteErasures(database)
         self._database = database
 
+    @override
     async def users(self) -> AsyncIterator[Sequence[str]]:
-        """See the port."""
         after = ""
         while rows := await self._database.read(USERS, {"after": after, "limit": _BATCH}):
             yield [user_id for (user_id,) in rows]
             after = rows[-1][0]
 
+    @override
     async def ping(self) -> None:
-        """See the port."""
         await self._database.read("SELECT openings FROM state")
 
 

@@ -2,6 +2,9 @@
 
 from collections.abc import AsyncIterator, Sequence
 
+from typing_extensions import override
+
+from recollect.memory.ports.threads import Threads
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
@@ -37,70 +40,70 @@ EVERY = f"SELECT {_COLUMNS} FROM threads WHERE user_id = ? AND thread_id > ? ORD
 COUNT_INDEXED = f"SELECT count(*) FROM threads INDEXED BY threads_indexed WHERE indexed = 1 AND {_HAS_POINT}"
 
 
-class SqliteThreads:
+class SqliteThreads(Threads):
     """Implements Threads over the table of threads."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
+    @override
     async def record(self, scope: Scope) -> ThreadRecord | None:
-        """See the port."""
         rows = await self._database.read(RECORD, (scope.user_id, scope.thread))
         return _to_record(rows[0]) if rows else None
 
+    @override
     async def records(self, *, user_id: str, thread_ids: Sequence[str]) -> list[ThreadRecord]:
-        """See the port."""
         if not thread_ids:
             return []
         places = ", ".join("?" * len(thread_ids))
         sql = f"SELECT {_COLUMNS} FROM threads WHERE user_id = ? AND thread_id IN ({places})"
         return [_to_record(row) for row in await self._database.read(sql, (user_id, *thread_ids))]
 
+    @override
     async def put(self, record: ThreadRecord, *, revision: int) -> bool:
-        """See the port."""
         if revision == 0:
             return bool(await self._database.write(INSERT, _from_record(record)))
         key = (record.user_id, record.thread_id, revision)
         return bool(await self._database.write(REPLACE, (*_from_record(record), *key)))
 
+    @override
     async def closing(self, *, limit: int) -> list[ThreadRecord]:
-        """See the port."""
         return [_to_record(row) for row in await self._database.read(CLOSING, (limit,))]
 
+    @override
     async def owed(self, *, user_id: str, limit: int) -> list[ThreadRecord]:
-        """See the port."""
         return [_to_record(row) for row in await self._database.read(OWED, (user_id, limit))]
 
+    @override
     async def owed_users(self, *, limit: int) -> list[str]:
-        """See the port."""
         return [user_id for (user_id,) in await self._database.read(OWED_USERS, (limit,))]
 
+    @override
     async def mark_indexed(self, record: ThreadRecord) -> bool:
-        """See the port."""
         return bool(await self._database.write(MARK_INDEXED, (record.user_id, record.thread_id, record.revision)))
 
+    @override
     async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[ThreadRecord]]:
-        """See the port."""
         sql = INDEXED if user_id is None else INDEXED_OF_USER
         values = {"limit": _BATCH, "after": 0} if user_id is None else {"limit": _BATCH, "after": 0, "user": user_id}
         while rows := await self._database.read(sql, values):
             yield [_to_record(row[:-1]) for row in rows]
             values["after"] = rows[-1][-1]
 
+    @override
     async def count_indexed(self) -> int:
-        """See the port."""
         return (await self._database.read(COUNT_INDEXED))[0][0]
 
+    @override
     async def every(self, user_id: str) -> AsyncIterator[Sequence[ThreadRecord]]:
-        """See the port."""
         after = ""
         while rows := await self._database.read(EVERY, (user_id, after, _BATCH)):
             records = [_to_record(row) for row in rows]
             yield records
             after = records[-1].thread_id
 
+    @override
     async def delete(self, scope: Scope) -> int:
-        """See the port."""
         if scope.thread_id is None:
             return await self._database.delete("DELETE FROM threads WHERE user_id = ? RETURNING 1", (scope.user_id,))
         return await self._database.erase(

@@ -3,6 +3,9 @@
 import json
 from collections.abc import Sequence
 
+from typing_extensions import override
+
+from recollect.memory.ports.timeline import Timeline
 from recollect.memory.stores.period_bounds import bounds_ms
 from recollect.memory.stores.sqlite.database import SqliteDatabase
 from recollect.memory.stores.sqlite.rows import message_columns, to_message
@@ -82,28 +85,28 @@ ORDER BY position LIMIT :limit
 """
 
 
-class SqliteTimeline:
+class SqliteTimeline(Timeline):
     """Implements Timeline over the table of messages."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
+    @override
     async def names(self, user_id: str, *, limit: int) -> list[str]:
-        """See the port."""
         return [name for (name,) in await self._database.read(NAMES, {"user": user_id, "limit": limit})]
 
+    @override
     async def during(self, scope: Scope, period: Period, *, limit: int) -> list[Message]:
-        """See the port. Messages of the same time are in order of their threads, then of their positions."""
         begin, end = bounds_ms(period)
         sql = DURING_OF_USER if scope.thread_id is None else DURING_OF_THREAD
         return await self._found(sql, scope, begin=begin, end=end, limit=limit)
 
+    @override
     async def latest(self, scope: Scope, *, limit: int) -> list[Message]:
-        """See the port."""
         return await self._found(LATEST_OF_USER if scope.thread_id is None else LATEST_OF_THREAD, scope, limit=limit)
 
+    @override
     async def preceding(self, messages: Sequence[Message], *, count: int) -> dict[str, list[str]]:
-        """See the port. A reply's own message precedes it even where the turn is not indexed yet."""
         if count < 1:
             return {}
         asked = json.dumps([(message.user_id, message.thread_id, message.position) for message in messages])
@@ -113,8 +116,8 @@ class SqliteTimeline:
             said.setdefault(ids[int(number)], []).append((position, content))
         return {key: [text for _, text in sorted(texts, reverse=True)[:count]] for key, texts in said.items()}
 
+    @override
     async def around(self, scope: Scope, position: int, *, before: int, after: int) -> list[Message]:
-        """See the port."""
         earlier = await self._found(BEFORE, scope, position=position, limit=before)
         later = await self._found(AFTER, scope, position=position, limit=after)
         return [*reversed(earlier), *later]

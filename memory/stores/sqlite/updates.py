@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count
 
-from recollect.memory.ports.updates import Backlog, Claim
+from typing_extensions import override
+
+from recollect.memory.ports.updates import Backlog, Claim, Updates
 from recollect.memory.stores.sqlite.database import SqliteDatabase
 from recollect.memory.stores.sqlite.rows import to_turn, turn_columns
 from recollect.memory.stores.update_json import is_indexed, update_to_json
@@ -70,7 +72,7 @@ class _Held:
     expires_at: datetime
 
 
-class SqliteUpdates:
+class SqliteUpdates(Updates):
     """Implements Updates: an update is part of its reply's row."""
 
     def __init__(self, database: SqliteDatabase) -> None:
@@ -78,41 +80,41 @@ class SqliteUpdates:
         self._held: dict[str, _Held] = {}
         self._generations = count(database.opening << 32)
 
+    @override
     async def pending_users(self, *, limit: int) -> list[str]:
-        """See the port."""
         return [user_id for (user_id,) in await self._database.read(PENDING_USERS, (limit,))]
 
+    @override
     async def pending(self, user_id: str, *, limit: int, by_time: bool = False) -> list[Turn]:
-        """See the port."""
         statement = PENDING_BY_TIME if by_time else PENDING
         return [to_turn(row) for row in await self._database.read(statement, (user_id, limit))]
 
+    @override
     async def record(self, turn: Turn, update: Update, *, generation: int) -> bool:
-        """See the port."""
         values = (update_to_json(update), update.status, int(is_indexed(update)), generation)
         key = (turn.message.user_id, turn.message.turn_id, generation)
         return bool(await self._database.write(RECORD, (*values, *key)))
 
+    @override
     async def failed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Turn]]:
-        """See the port."""
         sql = FAILED if user_id is None else FAILED_OF_USER
         user, after = user_id or "", 0
         while rows := await self._database.read(sql, {"user": user, "after": after, "limit": _BATCH_TURNS}):
             yield [to_turn(row[:-2]) for row in rows]
             *_, user, after = rows[-1]
 
+    @override
     async def backlog(self, user_id: str) -> Backlog:
-        """See the port."""
         pending, failed, oldest = (await self._database.read(BACKLOG, {"user": user_id}))[0]
         return Backlog(pending, failed, None if oldest is None else from_ms(oldest))
 
+    @override
     async def waiting(self, *, at_most: int) -> Backlog:
-        """See the port."""
         pending, oldest = (await self._database.read(WAITING, {"at_most": at_most}))[0]
         return Backlog(pending, oldest=None if oldest is None else from_ms(oldest))
 
+    @override
     async def claim(self, user_id: str, *, owner: str, lease: timedelta, now: datetime) -> Claim | None:
-        """See the port."""
         held = self._held.get(user_id)
         if held and held.claim.owner != owner and held.expires_at > now:
             return None
@@ -121,16 +123,16 @@ class SqliteUpdates:
         self._held[user_id] = _Held(claim, now + lease)
         return claim
 
+    @override
     async def renew(self, claim: Claim, *, lease: timedelta, now: datetime) -> bool:
-        """See the port."""
         held = self._held.get(claim.user_id)
         if held is None or held.claim != claim:
             return False
         held.expires_at = now + lease
         return True
 
+    @override
     async def release(self, claim: Claim) -> None:
-        """See the port."""
         held = self._held.get(claim.user_id)
         if held and held.claim == claim:
             del self._held[claim.user_id]

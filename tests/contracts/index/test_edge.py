@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import qdrant_edge as edge
+from typing_extensions import override
 
 from recollect.memory.ports.vector_index import Point, Query, VectorIndex, collection_name
 from recollect.memory.stores.edge.index import open_edge_index
@@ -35,6 +36,7 @@ class TestEdgeIndex(IndexContract, GivenUpContract):
     def place(self, tmp_path: Path) -> Path:
         return tmp_path / "index"
 
+    @override
     def opened(
         self, place: Path, *, model: str = MODEL, dimension: int = DIMENSION
     ) -> AbstractAsyncContextManager[VectorIndex]:

@@ -3,6 +3,7 @@
 from langchain_core.embeddings import Embeddings
 from langchain_qdrant import QdrantVectorStore
 from qdrant_client import AsyncQdrantClient, QdrantClient
+from typing_extensions import override
 
 from recollect.memory.ports.vector_index import Point, collection_name
 from recollect.memory.stores.qdrant.index import open_qdrant_index
@@ -15,9 +16,11 @@ SAID = {"tea": 1, "coffee": 2, "water": 3}
 class ThreeDrinks(Embeddings):
     """Knows three words, and any text that holds one of them."""
 
+    @override
     def embed_query(self, text: str) -> list[float]:
         return next((vector(seed) for word, seed in SAID.items() if word in text), vector(9))
 
+    @override
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [self.embed_query(text) for text in texts]
 

@@ -3,6 +3,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 from qdrant_client import AsyncQdrantClient
+from typing_extensions import override
 
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.stores.qdrant.index import open_qdrant_index
@@ -19,6 +20,7 @@ class TestQdrantIndexInTheClientsMemory(IndexContract):
         yield client
         await client.close()
 
+    @override
     def opened(
         self, place: AsyncQdrantClient, *, model: str = MODEL, dimension: int = DIMENSION
     ) -> AbstractAsyncContextManager[VectorIndex]:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import grpc
 import pytest
 from qdrant_client import AsyncQdrantClient
+from typing_extensions import override
 
 from recollect.memory.ports.vector_index import Query, VectorIndex, collection_name
 from recollect.memory.stores.qdrant.collection import QdrantServer
@@ -68,6 +69,7 @@ class Answers(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body.encode())
 
+    @override
     def log_message(self, format: str, *args: Any) -> None:
         """Quiet."""
 
@@ -101,6 +103,7 @@ class Aborts(grpc.GenericRpcHandler):
         self.code = code
         self.version = version
 
+    @override
     def service(self, handler_call_details: Any) -> Any:
         async def answer(_: bytes, context: Any) -> bytes:
             if handler_call_details.method.endswith("HealthCheck"):

@@ -4,6 +4,7 @@ from uuid import uuid4
 
 import pytest
 from qdrant_client import AsyncQdrantClient
+from typing_extensions import override
 
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.stores.qdrant.collection import QdrantServer
@@ -25,6 +26,7 @@ class TestQdrantIndexOverGrpc(IndexContract):
                 await client.delete_collection(item.name)
         await client.close()
 
+    @override
     def opened(
         self, place: QdrantServer, *, model: str = MODEL, dimension: int = DIMENSION
     ) -> AbstractAsyncContextManager[VectorIndex]:

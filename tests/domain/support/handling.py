@@ -7,6 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from recollect.memory.erasure.fences import Fences
 from recollect.memory.facts.fact_service import FactService
 from recollect.memory.index.doctor import examine
@@ -41,6 +43,7 @@ class ByMessage(ScriptedExtractor):
 
     lessons: dict[str, Sequence[Proposal]] = field(default_factory=dict[str, Sequence[Proposal]])
 
+    @override
     async def extract(self, request: ExtractionRequest, *, model: str | None = None) -> Extraction:
         self.requests.append(request)
         message = request.turns[-1].message

@@ -5,11 +5,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from typing_extensions import override
+
 from recollect.memory.index.reindexing import reindex
 from tests.domain.support.indexed import CountingEmbedder, open_documents, open_index
 
 
 class SlowEmbedder(CountingEmbedder):
+    @override
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
         await asyncio.sleep(0.02)
         return await super().embed_documents(texts)

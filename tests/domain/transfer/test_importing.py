@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.memory import Memory
@@ -37,6 +38,7 @@ class WaitingEmbedder(CountingEmbedder):
     def __post_init__(self) -> None:
         """Shut the gate."""
 
+    @override
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
         self.is_waiting.set()
         return await super().embed_documents(texts)

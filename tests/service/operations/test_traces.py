@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from typing_extensions import override
 
 from recollect.api.telemetry.traces import QuietExporter
 from tests.fakes.collector import FakeCollector
@@ -140,6 +141,7 @@ class Collecting(SpanExporter):
         self.asked = 0
         self._refusals = refusals
 
+    @override
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         self.asked += 1
         return SpanExportResult.FAILURE if self.asked <= self._refusals else SpanExportResult.SUCCESS
