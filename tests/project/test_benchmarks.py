@@ -10,6 +10,8 @@ import pytest
 
 from tests.conftest import ROOT
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
@@ -19,7 +21,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=280,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

@@ -68,7 +68,7 @@ def filled(tmp_path: Path, fake: FakeOpenAI) -> Iterator[Service]:
                 fill(running, user, number)
         running.http.delete(f"/api/threads/{USER}-t1?user_id={USER}")
         running.turn("my city0 is Kecskemet9", user=USER, thread="another", wait_for_memory=True)
-        chat = recollecting(running, "chat", "--user", USER, "--thread", "another")
+        chat = recollecting(running, "chat", "--user", USER, "--thread", "another", typed=True)
         chat.communicate("psalmus is what I typed\n", timeout=60)
         damaged = running.data_dir / "index" / f"{index_name(running.data_dir)}.damaged-20260101T000000000000Z"
         damaged.mkdir()

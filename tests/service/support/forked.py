@@ -76,6 +76,7 @@ class Forked:
         """Type the text, read all output and wait for the end; return output and errors."""
         assert self.stdout is not None
         assert self.stderr is not None
+        assert not typed or self.stdin is not None
         with ThreadPoolExecutor(2) as readers:
             shown = readers.submit(self.stdout.read), readers.submit(self.stderr.read)
             if self.stdin is not None:
