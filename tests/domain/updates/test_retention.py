@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from recollect.memory.index.expected import fact_entry
 from recollect.memory.index.indexing import make_points, repair
+from recollect.memory.ports.facts import Facts
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.providers.lexical import LexicalEmbedder
 from recollect.memory.updates.retention import Retention
@@ -208,10 +210,9 @@ async def test_who_is_touched_while_they_are_counted_is_counted_again(opened: St
     await know(opened, "a", importance=0.1)
     await made.sweep()
     made.touch("ada")
-    counting = asyncio.create_task(made.sweep())
-    await asyncio.sleep(0)  # it asks the store now
-    made.touch("ada")
-    await counting
+    made.store = interrupted = cast("Any", copy(opened.store))
+    interrupted.facts = _Interrupted(opened.store.facts, lambda: made.touch("ada"))
+    await made.sweep()
     await know(opened, "b")
     await made.sweep()
     assert await known(opened, ["a", "b"]) == {"b"}
@@ -324,6 +325,24 @@ async def test_it_sweeps_by_itself_and_outlives_an_outage(opened: Stores) -> Non
             await asyncio.sleep(0.01)
     await made.close()
     assert await known(opened, ["a", "b"]) == {"b"}
+
+
+class _Interrupted:
+    """Facts during whose first count something else happens."""
+
+    def __init__(self, facts: Facts, happens: Callable[[], None]) -> None:
+        self._facts = facts
+        self._happening = [happens]
+
+    async def count_open(self, scope: Scope) -> int:
+        """Count as the store does."""
+        count = await self._facts.count_open(scope)
+        while self._happening:
+            self._happening.pop()()
+        return count
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._facts, name)
 
 
 class _Down:
