@@ -10,7 +10,7 @@ from recollect.api.openai.responses.shapes import answer_item, call_item, round_
 from recollect.memory.memory import Memory
 from recollect.memory.ports.client_records import ClientRecord
 from recollect.memory.values.errors import InvalidRequest
-from recollect.memory.values.scope import check_id
+from recollect.memory.values.scope import Scope, check_id
 from recollect.memory.values.turn import Turn
 
 Json = dict[str, Any]
@@ -50,8 +50,7 @@ class KeptResponses:
             records = self.memory.store.client_records
             self._rounds[turn_id] = await records.record(user_id=self.user_id, record_id=turn_id)
         record = self._rounds[turn_id]
-        is_open = record is not None and record.kind == "open_round" and not record.is_over(self.memory.clock())
-        return record if is_open else None
+        return record if record is not None and self._is_open(record) else None
 
     async def resolved(self, given: str | Sequence[Mapping[str, Any]]) -> str | list[Mapping[str, Any]]:
         """Return the input with the items that its references name.
@@ -79,6 +78,22 @@ class KeptResponses:
         calls = [item.get("id") for item in items if item.get("type") == "function_call"]
         place = place_of_call(calls[-1]) if calls and isinstance(calls[-1], str) else None
         return None if place is None else await self.open_round(place.turn_id)
+
+    async def round_waiting(self, thread_id: str, items: str | Sequence[Mapping[str, Any]]) -> ClientRecord | None:
+        """Return the thread's latest open round whose results are in `items` without the calls themselves."""
+        if isinstance(items, str):
+            return None
+        made = {item.get("call_id") for item in items if item.get("type") == "function_call"}
+        results = {item.get("call_id") for item in items if item.get("type") == "function_call_output"} - made
+        if not results:
+            return None
+        found = list[ClientRecord]()
+        async for records in self.memory.store.client_records.every(Scope(self.user_id, thread_id)):
+            found += [record for record in records if _waits_for(record, results) and self._is_open(record)]
+        return max(found, key=lambda record: record.created_at, default=None)
+
+    def _is_open(self, record: ClientRecord) -> bool:
+        return record.kind == "open_round" and not record.is_over(self.memory.clock())
 
     async def _item(self, item_id: Any, given: Sequence[Mapping[str, Any]]) -> Json | None:
         if not isinstance(item_id, str):
@@ -120,6 +135,12 @@ def rounds_of(turn: Turn) -> list[Json]:
     """Return the calls and results of the turn's rounds, as items."""
     kept: Mapping[str, Any] = (turn.result or {}).get("response") or {}
     return round_items(turn.message.turn_id, kept.get("rounds") or (), kept.get("items") or {})
+
+
+def _waits_for(record: ClientRecord, results: set[Any]) -> bool:
+    """Tell whether all calls of the round have their results among these."""
+    calls = {call["id"] for call in record.content.get("tool_calls") or ()}
+    return bool(calls) and calls <= results
 
 
 def _is_reference(item: Mapping[str, Any]) -> bool:

@@ -88,7 +88,8 @@ async def find_place(
             raise wrong("previous_response_id", "and conversation cannot both be given: each names the thread")
         return _behind(await kept.named(body.previous_response_id))
     if body.conversation is not None:
-        return Place(body.conversation, appends=True)
+        waiting = await kept.round_waiting(body.conversation, items)
+        return Place(body.conversation, appends=True) if waiting is None else _behind(waiting)
     round_ = await kept.round_of(items)
     named = body.memory_id if body.memory_id is not None else headers.memory_id
     if named is not None:

@@ -1,4 +1,7 @@
-"""OpenAI's own Node client against a real server. It needs node and npm, and what `npm ci` installs."""
+"""OpenAI's own Node client, and the AI SDK, against a real server.
+
+They need node and npm, and what `npm ci` installs.
+"""
 
 import json
 import os
@@ -27,8 +30,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if npm is None or shutil.which("node") is None:
         pytest.skip("node or npm is not installed")
     folder = tmp_path_factory.mktemp("node")
-    for name in ("package.json", "package-lock.json", "drive.mjs"):
-        shutil.copy(CLIENT / name, folder)
+    for file in CLIENT.iterdir():
+        if file.is_file():
+            shutil.copy(file, folder)
     done = subprocess.run(
         [npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"],
         cwd=folder,
@@ -42,11 +46,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def drive(folder: Path, url: str, user: str) -> Json:
+def drive(folder: Path, url: str, user: str, script: str = "drive.mjs") -> Json:
     """Return what the script saw."""
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     done = subprocess.run(
-        [shutil.which("node") or "node", "drive.mjs", f"{url}/v1", user],
+        [shutil.which("node") or "node", script, f"{url}/v1", user],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -86,3 +90,29 @@ def test_the_node_client(served: Service, model: FakeOpenAI, user: str, installe
     ]
     results = [item for chat in model.chats for item in chat["messages"] if item["role"] == "tool"]
     assert [item["content"] for item in results] == ["It rains in Oslo."]
+
+
+def test_responses_of_the_node_client(served: Service, model: FakeOpenAI, user: str, installed: Path) -> None:
+    model.script("Hello, you.", "One two three.", call("get_weather", city="Oslo"), "Yes, it does.", "Hi.")
+    seen = drive(installed, served.url, user, "responses.mjs")
+    assert (seen["plain"], seen["usage"], seen["streamed"]) == ("Hello, you.", 12, "One two three.")
+    assert seen["events"][0] == "response.created"
+    assert seen["events"][-1] == "response.completed"
+    assert (seen["tools"], seen["retrieved"]) == ("Yes, it does.", "Yes, it does.")
+    assert seen["items"] == ["user", "assistant"]
+    assert [text for _, text in texts(served, user=user)] == [
+        *("Hello.", "Hello, you.", "Count.", "One two three.", "Does it rain?", "Yes, it does."),
+    ]
+
+
+def test_responses_of_the_ai_sdk(served: Service, model: FakeOpenAI, user: str, installed: Path) -> None:
+    model.script("Hello, you.", "One two three.", call("get_weather", city="Oslo"), "Yes, it does.", "The sea.")
+    seen = drive(installed, served.url, user, "ai_sdk.mjs")
+    assert (seen["plain"], seen["usage"], seen["streamed"]) == ("Hello, you.", 12, "One two three.")
+    assert (seen["tools"], seen["afterwards"]) == ("Yes, it does.", "The sea.")
+    assert [text for _, text in texts(served, user=user)] == [
+        *("Hello.", "Hello, you.", "Count.", "One two three.", "Does it rain in Oslo?", "Yes, it does."),
+        *("Why?", "The sea."),
+    ]
+    roles = [message["role"] for message in model.chats[-1]["messages"]]
+    assert roles.count("tool") == 1
