@@ -1,13 +1,13 @@
 """`/api/threads`, and `/memory/clear/{session_id}`, which other memory clients call."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from recollect.api.auth.caller import UserId, WhoCalls
-from recollect.api.routes.pages import Cursor, Limit, bad_cursor, from_cursor, to_cursor
+from recollect.api.routes.pages import Cursor, Limit, to_cursor
+from recollect.api.routes.thread_cursors import cursor_after, message_place, thread_place
 from recollect.api.routes.versions import ExpectedVersion, versioned
 from recollect.api.schemas.answers import MessagesAnswer, SummaryAnswer, ThreadsAnswer, WholeThreadAnswer
 from recollect.api.schemas.requests import WHOSE, Id, SummaryRequest
@@ -15,9 +15,8 @@ from recollect.api.schemas.thread_requests import ClearRequest, TitleRequest
 from recollect.api.state import OpenMemory
 from recollect.memory.threads.window import format_messages
 from recollect.memory.values.errors import InvalidRequest, Problem
-from recollect.memory.values.scope import Scope, check_id
-from recollect.memory.values.thread_record import ThreadOverview, ThreadRecord
-from recollect.memory.values.times import from_ms, to_ms
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.thread_record import ThreadRecord
 
 router = APIRouter(tags=["threads"])
 
@@ -39,9 +38,9 @@ async def get_threads(
     ] = None,
 ) -> JSONResponse:
     """One page."""
-    found = await memory.threads.page(user_id, limit=limit + 1, before=_place(cursor), text=text or None)
+    found = await memory.threads.page(user_id, limit=limit + 1, before=thread_place(cursor), text=text or None)
     page = found[:limit]
-    following = _cursor(page[-1]) if len(found) > limit else None
+    following = cursor_after(page[-1]) if len(found) > limit else None
     return JSONResponse({"items": [thread.as_json() for thread in page], "next_cursor": following})
 
 
@@ -156,10 +155,8 @@ async def get_messages(
     form: Annotated[Literal["json", "text"], Query(alias="format", description="`text`: one line a message.")] = "json",
 ) -> Response:
     """Return one page. A thread that nobody wrote to has no messages."""
-    place = from_cursor(cursor) or "0"
-    if not _is_number(place):
-        raise bad_cursor()
-    found = await memory.messages(Scope(user_id, thread_id), limit=limit + 1, after=int(place))
+    after = message_place(cursor) or 0
+    found = await memory.messages(Scope(user_id, thread_id), limit=limit + 1, after=after)
     page = found[:limit]
     following = to_cursor(str(page[-1].position)) if len(found) > limit else None
     if form == "text":
@@ -169,25 +166,3 @@ async def get_messages(
 
 def _summary(record: ThreadRecord) -> JSONResponse:
     return versioned({"summary": record.summary, "summary_by": record.summary_by}, record.summary_version)
-
-
-def _cursor(thread: ThreadOverview) -> str:
-    return to_cursor(f"{to_ms(thread.last_activity_at)} {thread.thread_id}")
-
-
-def _place(cursor: str | None) -> tuple[datetime, str] | None:
-    """Return where the last page ended: the last activity and the id of its last thread."""
-    place = from_cursor(cursor)
-    if place is None:
-        return None
-    at, _, thread_id = place.partition(" ")
-    try:
-        if _is_number(at):
-            return from_ms(int(at)), check_id("thread_id", thread_id)
-    except (InvalidRequest, OverflowError):
-        raise bad_cursor() from None
-    raise bad_cursor()
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= len(str(2**63)) - 1
