@@ -122,9 +122,19 @@ def test_every_documented_path_answers(document: dict[str, Any], offline: Servic
     assert FactsOf(offline, None).ask("DELETE", f"/{shared['id']}").status_code == 204
 
 
+MOST_BYTES = 100_000
+"""The most that a page may be over the wire."""
+
+
 def test_the_pages_for_people_are_served(offline: Service) -> None:
     docs = checked(offline.http.get("/docs"))
     for path, methods in offline.http.get("/openapi.json").json()["paths"].items():
         assert docs.text.count(f"<code>{path}</code>") == len(methods), path
+    for name, schema in offline.http.get("/openapi.json").json()["components"]["schemas"].items():
+        assert f'id="{name}"' in docs.text
+        for field in schema.get("properties", ()):
+            assert f"<code>{field}</code>" in docs.text, (name, field)
+    with offline.http.stream("GET", "/docs", headers={"Accept-Encoding": "gzip"}) as answer:
+        assert sum(map(len, answer.iter_raw())) < MOST_BYTES
     old = offline.http.get("/redoc")
     assert (old.status_code, old.headers["location"]) == (308, "/docs")
