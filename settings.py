@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from recollect.memory.providers.presets import preset
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.scope import ID_PATTERN
 
 _DEFAULT = MemoryConfig()
 
@@ -69,6 +70,12 @@ class Settings(BaseSettings):
     )
     forward_api_key: bool = Field(
         default=False, description="With AUTH=none: the caller's bearer token under /v1 is the chat model's key."
+    )
+    default_user: str | None = Field(
+        None, pattern=f"^{ID_PATTERN}$", description="With AUTH=none: the user of requests under /v1 that name nobody."
+    )
+    trust_frontend_headers: bool = Field(
+        default=False, description="Read Open WebUI's headers of user and chat; only where nobody else can send them."
     )
     rate_limit_per_minute: int = Field(
         0, ge=0, le=1_000_000, description="Requests a minute of one key or subject, else address; 0: no limit."

@@ -30,6 +30,7 @@ class Services:
 
     `agent` is None for the built-in agent node, else an async function or a compiled graph; `agent_name` is the reply's
     `model` where the agent names none. `forwards_keys`: a chat client's bearer token is the chat model's key.
+    `default_user` is the user of chat clients that name none; `trusts_frontends`: headers of chat front ends are read.
     """
 
     memory: Memory
@@ -38,6 +39,8 @@ class Services:
     instructions: str
     offers_tools: bool
     forwards_keys: bool = False
+    default_user: str | None = None
+    trusts_frontends: bool = False
 
 
 DEFAULT_INSTRUCTIONS = (
@@ -70,7 +73,14 @@ async def open_services(
                 extra={"action": "offline_model"},
             )
         yield Services(
-            memory, agent, settings.agent or "", instructions, settings.agent_tools, settings.forward_api_key
+            memory,
+            agent,
+            settings.agent or "",
+            instructions,
+            settings.agent_tools,
+            settings.forward_api_key,
+            settings.default_user,
+            settings.trust_frontend_headers,
         )
 
 

@@ -1,12 +1,8 @@
-"""Tells whose memory a request of OpenAI's clients means, which model it may name, and whose error a failure is."""
-
-from typing import Any
+"""Checks the model and the key that a request of OpenAI's clients names, and says whose error a failure is."""
 
 from fastapi import Request
 
 from recollect.api.auth.bearer import bearer_token
-from recollect.api.auth.caller import Caller
-from recollect.api.openai.memory_fields import MemoryHeaders
 from recollect.graph.client_chat import ClientChat
 from recollect.graph.resources import Services
 from recollect.memory.values.errors import (
@@ -19,27 +15,10 @@ from recollect.memory.values.errors import (
     Unauthorized,
     UnknownModel,
 )
-from recollect.memory.values.scope import check_id
 
 REFUSED = "The model's provider refused the key; send a valid one as `Authorization: Bearer …`."
 RETRY_SECONDS = 10
 """The Retry-After where the provider rate-limits the caller's own key."""
-
-
-def user_of(caller: Caller, given: Any, headers: MemoryHeaders) -> str:
-    """Return the caller's own user; else `given`, the body's `user`; else the header's.
-
-    Raises:
-        InvalidRequest: nobody is named, or the name is no id.
-    """
-    if caller.user_id is not None:
-        return caller.user_id
-    field, named = ("user", given) if given is not None else ("X-Memory-User", headers.user)
-    if named is None:
-        raise wrong("user", "is missing; name whose memory it is there or in X-Memory-User")
-    if not isinstance(named, str):
-        raise wrong(field, "must be a string")
-    return check_id(field, named)
 
 
 def callers_key(request: Request, services: Services) -> str | None:

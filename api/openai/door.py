@@ -5,16 +5,17 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from recollect.api.auth.caller import WhoCalls
 from recollect.api.openai.answers import ChatCompletionAnswer, completion
-from recollect.api.openai.callers import callers_key, callers_own, check_model, user_of
+from recollect.api.openai.callers import callers_key, callers_own, check_model
 from recollect.api.openai.fate import HEADERS, stored_header
+from recollect.api.openai.identity import is_chore, thread_of, user_of
 from recollect.api.openai.memory_fields import ChatHeaders, memory_options, stateless
-from recollect.api.openai.messages import read_messages
+from recollect.api.openai.messages import ClientMessages, read_messages
 from recollect.api.openai.requests import ChatCompletionRequest
 from recollect.api.openai.stream import ChatStream
 from recollect.api.openai.tools import read_tools
 from recollect.api.openai_errors import RESPONSES
 from recollect.api.state import OpenServices, OpenTurns
-from recollect.graph.client_chat import ClientChat
+from recollect.graph.client_chat import ClientChat, Unkept
 from recollect.graph.running_turn import TurnRequest
 from recollect.memory.values.errors import ModelUnavailable
 from recollect.memory.values.scope import Scope
@@ -47,16 +48,19 @@ async def create_completion(
     caller: WhoCalls,
 ) -> JSONResponse | StreamingResponse:
     """Run the turn; answer it whole, or as it comes."""
-    user_id = user_of(caller, body.user, headers)
-    thread_id = body.memory_id if body.memory_id is not None else headers.memory_id
-    most = services.memory.config.max_message_characters
-    chat, message = _chat(body, api_key=callers_key(request, services), most=most, is_kept=thread_id is not None)
-    await check_model(services, body.model, api_key=chat.api_key)
+    user_id = user_of(caller, body.user, headers, services)
+    thread_id = thread_of(body, headers, services)
+    read = read_messages(body.messages, most=services.memory.config.max_message_characters)
     options = memory_options(body, headers)
+    unkept: Unkept | None = None if thread_id is not None else "no_thread"
+    if is_chore(read, headers, services):
+        thread_id, unkept, options = None, "chore", {**options, "enabled": False}
+    chat = _chat(body, read, api_key=callers_key(request, services), unkept=unkept)
+    await check_model(services, body.model, api_key=chat.api_key)
     running = turns.start(
         TurnRequest(
             scope=Scope(user_id, thread_id),
-            message=message,
+            message=read.message,
             turn_id=headers.key if thread_id is not None else None,
             options=options if thread_id is not None else stateless(options),
             wants_tokens=bool(body.stream),
@@ -75,10 +79,10 @@ async def create_completion(
         raise callers_own(error, chat) from error
 
 
-def _chat(body: ChatCompletionRequest, *, api_key: str | None, most: int, is_kept: bool) -> tuple[ClientChat, str]:
-    """Return the client's chat, and its user's message."""
-    read = read_messages(body.messages, most=most)
-    chat = ClientChat(
+def _chat(
+    body: ChatCompletionRequest, read: ClientMessages, *, api_key: str | None, unkept: Unkept | None
+) -> ClientChat:
+    return ClientChat(
         history=read.history,
         rounds=read.rounds,
         content=read.content,
@@ -86,6 +90,5 @@ def _chat(body: ChatCompletionRequest, *, api_key: str | None, most: int, is_kep
         parameters=body.parameters(),
         model=body.model,
         api_key=api_key,
-        unkept=None if is_kept else "no_thread",
+        unkept=unkept,
     )
-    return chat, read.message

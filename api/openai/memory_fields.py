@@ -41,6 +41,12 @@ class MemoryHeaders(BaseModel):
     )
     user: Annotated[str, Field(max_length=128)] | None = Field(None, alias="X-Memory-User", description="As `user`.")
     memory_id: Id | None = Field(None, alias="X-Memory-Id", description="As `memory_id`.")
+    frontend_user: Annotated[str, Field(max_length=128)] | None = Field(
+        None, alias="X-OpenWebUI-User-Id", description="As `user`, with TRUST_FRONTEND_HEADERS."
+    )
+    frontend_chat: Annotated[str, Field(max_length=128)] | None = Field(
+        None, alias="X-OpenWebUI-Chat-Id", description="As `memory_id`, with TRUST_FRONTEND_HEADERS."
+    )
     scope: Literal["thread", "user"] | None = Field(None, alias="X-Memory-Scope", description="As `memory_scope`.")
     top_k: TopK | None = Field(None, alias="X-Memory-Top-K", description="As `memory_top_k`.")
     recency_weight: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = Field(

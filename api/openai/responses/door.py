@@ -8,8 +8,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from recollect.api.auth.caller import WhoCalls
-from recollect.api.openai.callers import callers_key, callers_own, check_model, user_of, wrong
+from recollect.api.openai.callers import callers_key, callers_own, check_model, wrong
 from recollect.api.openai.fate import HEADERS, remembered, stored_header
+from recollect.api.openai.identity import is_chore, thread_of, user_of
 from recollect.api.openai.memory_fields import ChatHeaders, memory_options, stateless
 from recollect.api.openai.messages import ClientMessages, split_messages
 from recollect.api.openai.responses.answers import ResponseAnswer
@@ -21,7 +22,7 @@ from recollect.api.openai.responses.stream import ResponseStream
 from recollect.api.openai.responses.tools import chat_parameters, chat_tools
 from recollect.api.openai_errors import RESPONSES
 from recollect.api.state import OpenServices, OpenTurns
-from recollect.graph.client_chat import ClientChat
+from recollect.graph.client_chat import ClientChat, Unkept
 from recollect.graph.past import continued, read_until
 from recollect.graph.running_turn import TurnRequest
 from recollect.memory.memory import Memory
@@ -59,20 +60,23 @@ async def create_response(
 ) -> JSONResponse | StreamingResponse:
     """Run the turn; answer it whole, or as its events come."""
     _check_served(body)
-    kept = KeptResponses(services.memory, user_of(caller, body.user, headers))
+    kept = KeptResponses(services.memory, user_of(caller, body.user, headers, services))
     items = await kept.resolved(body.input)
-    place = await find_place(kept, body, headers, items)
+    place = await find_place(kept, body, items, named=thread_of(body, headers, services))
     read = place.read(items)
     most = services.memory.config.max_message_characters
     messages = split_messages(read.messages, read.fields, field="input", most=most)
     api_key = callers_key(request, services)
     await check_model(services, body.model, api_key=api_key)
     settings = settings_of(body)
-    if body.store is False:
-        chat = await _unkept(services.memory, kept.user_id, place, _chat(body, place, messages, api_key))
+    options = memory_options(body, headers)
+    if is_chore(messages, headers, services):
+        chat, options = _chat(body, place, messages, api_key, unkept="chore"), {**options, "enabled": False}
+    elif body.store is False:
+        chat = _chat(body, place, messages, api_key, unkept="store_false")
+        chat = await _unkept(services.memory, kept.user_id, place, chat)
     else:
         chat = _chat(body, place, messages, api_key, response={**kept_settings(settings), "items": read.items})
-    options = memory_options(body, headers)
     running = turns.start(
         TurnRequest(
             scope=Scope(kept.user_id, place.thread_id if chat.unkept is None else None),
@@ -112,6 +116,7 @@ def _chat(
     api_key: str | None,
     *,
     response: Json | None = None,
+    unkept: Unkept | None = None,
 ) -> ClientChat:
     instructions: tuple[Json, ...] = ()
     if body.instructions:
@@ -124,7 +129,7 @@ def _chat(
         parameters=chat_parameters(body),
         model=body.model,
         api_key=api_key,
-        unkept=None if response is not None else "store_false",
+        unkept=unkept,
         appends=place.appends,
         follows=place.follows,
         response=response,

@@ -6,7 +6,6 @@ from typing import Any
 from uuid import uuid4
 
 from recollect.api.openai.callers import wrong
-from recollect.api.openai.memory_fields import MemoryHeaders
 from recollect.api.openai.responses.ids import call_item_id
 from recollect.api.openai.responses.items import ReadItems, read_items
 from recollect.api.openai.responses.kept import NONE, KeptResponses
@@ -75,10 +74,8 @@ class Place:
         return (*self.round.content["exchange"], *brought[places[-1] + 1 :]) if places else brought
 
 
-async def find_place(
-    kept: KeptResponses, body: ResponseRequest, headers: MemoryHeaders, items: Any, *, made: str | None = None
-) -> Place:
-    """Return where the response belongs; `items` is the input, references resolved. `made` names a new thread.
+async def find_place(kept: KeptResponses, body: ResponseRequest, items: Any, *, named: str | None) -> Place:
+    """Return where the response belongs; `items` is the input, references resolved, and `named` the thread of headers.
 
     Raises:
         InvalidRequest: two places are named, or a response that is not kept.
@@ -91,12 +88,11 @@ async def find_place(
         waiting = await kept.round_waiting(body.conversation, items)
         return Place(body.conversation, appends=True) if waiting is None else _behind(waiting)
     round_ = await kept.round_of(items)
-    named = body.memory_id if body.memory_id is not None else headers.memory_id
     if named is not None:
         return Place(named, round=round_ if round_ is not None and round_.thread_id == named else None)
     if round_ is not None:
         return Place(round_.thread_id, round=round_)
-    return Place(made or str(uuid4()))
+    return Place(str(uuid4()))
 
 
 def _behind(previous: Turn | ClientRecord | None) -> Place:
