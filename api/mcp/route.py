@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from recollect.api.auth.caller import caller_of
 from recollect.api.mcp import tools as mcp_tools
-from recollect.api.mcp.server import Door
+from recollect.api.mcp.door import Door
 from recollect.memory.memory import Memory
 from recollect.memory.values.scope import check_id
 

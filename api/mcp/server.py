@@ -2,15 +2,15 @@
 
 import json
 import logging
-from abc import abstractmethod
-from typing import Any, Protocol
+from typing import Any
 
 from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from recollect.api.mcp.tools import PROFILE, TOOLS, Json, ToolSpec
+from recollect.api.mcp.door import Door
+from recollect.api.mcp.tools import PROFILE, TOOLS, ToolSpec
 from recollect.api.version import VERSION
 from recollect.memory.values.errors import InvalidRequest, RecollectError
 
@@ -23,25 +23,6 @@ INSTRUCTIONS = (
 )
 _NOT_FOUND = -32002
 """MCP's code for a resource that does not exist."""
-
-
-class Door(Protocol):
-    """What is behind the server: the memory itself, or the service that has it open."""
-
-    @abstractmethod
-    def user(self, request: Any) -> str:
-        """Return whose memory `request` is about: the HTTP request of this very call, or None over stdio."""
-        ...
-
-    @abstractmethod
-    async def call(self, user_id: str, name: str, arguments: Json) -> Json:
-        """Call a tool."""
-        ...
-
-    @abstractmethod
-    async def profile(self, user_id: str) -> str:
-        """Return what is always known of the user, as JSON."""
-        ...
 
 
 class _Handlers:
