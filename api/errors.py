@@ -29,6 +29,7 @@ from recollect.memory.values.errors import (
     ModelTimeout,
     ModelUnavailable,
     NotFound,
+    Problem,
     RateLimited,
     RecollectError,
     StoreUnavailable,
@@ -165,18 +166,24 @@ async def _recollect_error(request: Request, error: Exception) -> JSONResponse:
 
 async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    details = [_problem(item) for item in error.errors()[:MOST_DETAILS]]
-    fields = list(dict.fromkeys(item["field"] for item in details))
+    # The first part of a place is the field's location (body, query, path); a field may have such a name too.
+    errors = [{**item, "loc": item["loc"][1:]} for item in error.errors()[:MOST_DETAILS]]
+    return error_answer(invalid_request(errors))
+
+
+def invalid_request(errors: Sequence[Mapping[str, Any]]) -> InvalidRequest:
+    """Return pydantic's errors as the contract's, without quoting what was sent; `loc` begins with the field."""
+    problems = [_problem(item) for item in errors[:MOST_DETAILS]]
+    fields = list(dict.fromkeys(problem.field for problem in problems))
     named = ", ".join(fields[:MOST_NAMED]) + (", …" if len(fields) > MOST_NAMED else "")
-    return ErrorResponse(_body("invalid_request", f"The request is not valid: see {named}.", details, None), 422)
+    return InvalidRequest(f"The request is not valid: see {named}.", problems=problems)
 
 
-def _problem(item: Mapping[str, Any]) -> dict[str, str]:
-    """Return one problem: the field's dotted path, and the fault, without quoting the sent value."""
-    # The first part is the field's location (body, query, path); a field may have such a name too.
-    path = [] if item["type"] == "json_invalid" else [str(part) for part in item["loc"][1:]]
+def _problem(item: Mapping[str, Any]) -> Problem:
+    """Return one problem: the field's dotted path, and the fault."""
+    path = [] if item["type"] == "json_invalid" else [str(part) for part in item["loc"]]
     problem = PROBLEMS.get(item["type"]) or str(item["msg"]).removeprefix("Value error, ")
-    return {"field": ".".join(path)[:MOST_FIELD_CHARACTERS] or "body", "problem": problem}
+    return Problem(".".join(path)[:MOST_FIELD_CHARACTERS] or "body", problem)
 
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:

@@ -55,7 +55,7 @@ def serve(
     settings = load_settings(host=host, port=port, data_dir=data_dir)
     check_address(settings)
     configure_logging(settings.log_level, as_json=settings.log_format == "json", secrets=settings.secrets())
-    # What the imports make lives as long as the process: collections would only look through it, for a sixth of the
+    # Objects of the imports live as long as the process: collections would only look through them, for a sixth of the
     # start. The server collects again when all is imported.
     gc.disable()
     from recollect.api.app import create_app

@@ -81,6 +81,10 @@ class CandidateTrace:
         """Tell whether it is among the hits."""
         return self.stage in _HIT_STAGES
 
+    def left_out(self) -> LeftOut:
+        """Return it as a candidate that was left out."""
+        return LeftOut(self.id, self.kind, self.source, self.stage, self.reason, self.scores)
+
     def as_json(self) -> dict[str, Any]:
         """Return the entry of a trace in the HTTP contract. It holds no text of the user's."""
         scores = {name: round(score, 6) for name, score in self.scores.items()}
@@ -101,9 +105,6 @@ class Recalled:
     def recorded(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Return what a turn keeps of the trace: that of each hit, and the record of the candidates left out."""
         traces = list(self.trace())
-        dropped = [trace for trace in traces if not trace.is_hit]
-        kept = [
-            LeftOut(one.id, one.kind, one.source, one.stage, one.reason, one.scores) for one in dropped[:MOST_LEFT_OUT]
-        ]
+        dropped = [trace.left_out() for trace in traces if not trace.is_hit]
         hits = [trace.as_json() for trace in traces if trace.is_hit]
-        return hits, record_of(kept, count=len(dropped))
+        return hits, record_of(dropped[:MOST_LEFT_OUT], count=len(dropped))

@@ -1,6 +1,6 @@
 """Explaining: shows why a turn answered as it did and what it taught, from its record and what is stored now."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -55,6 +55,13 @@ class Explaining:
             **await off_loop(lambda: _taught(turn), contents),
         }
 
+    async def left_out(self, user_id: str, candidates: Sequence[LeftOut]) -> list[Json]:
+        """Return the candidates that a search of the user left out, each with its text as it is stored now."""
+        texts = await StoredTexts.read(
+            self.store, user_id, _text_ids((one.kind, one.id, one.source) for one in candidates)
+        )
+        return [_with_text(one, texts) for one in candidates]
+
     async def _window(self, turn: Turn) -> Json:
         """Return how many turns the window showed, those of them that are stored, and how many are not."""
         result = turn.result or {}
@@ -72,10 +79,14 @@ class Explaining:
 
 def _ids_of(turn: Turn, left_out: Sequence[LeftOut]) -> TextIds:
     """Return the ids of all texts that the turn's record names."""
-    facts = {entry.id for entry in recorded_entries(turn) or () if entry.kind in {"fact", "note"} and entry.id}
-    turns, threads, passages = set[str](), set[str](), set[str]()
-    named = [(hit["kind"], hit["id"], hit.get("turn_id") or hit.get("thread_id")) for hit in _hits(turn)]
-    named += [(one.kind, one.id, one.source) for one in left_out]
+    facts = [("fact", one.id, None) for one in recorded_entries(turn) or () if one.kind in {"fact", "note"} and one.id]
+    hits = [(hit["kind"], hit["id"], hit.get("turn_id") or hit.get("thread_id")) for hit in _hits(turn)]
+    return _text_ids([*facts, *hits, *((one.kind, one.id, one.source) for one in left_out)])
+
+
+def _text_ids(named: Iterable[tuple[str | None, str, str | None]]) -> TextIds:
+    """Return the ids of texts that are named by kind, id and source."""
+    facts, turns, threads, passages = set[str](), set[str](), set[str](), set[str]()
     for kind, text_id, source in named:
         if kind == "fact":
             facts.add(text_id)
@@ -106,19 +117,18 @@ def _left_out(record: Mapping[str, Any], left_out: Sequence[LeftOut], texts: Sto
     kept = record.get("left_out")
     if not kept:
         return None
-    items = list[Json]()
-    for one in left_out:
-        found = texts.text(one.kind, one.id)
-        items.append(
-            {
-                **one.as_json(),
-                "content": None if found.text is None else cut(found.text, MOST_SHOWN_CHARACTERS),
-                "role": None if found.said is None else found.said.role,
-                "created_at": None if found.said is None else iso(found.said.created_at),
-                "state": found.state,
-            }
-        )
-    return {"count": kept.get("count"), "items": items}
+    return {"count": kept.get("count"), "items": [_with_text(one, texts) for one in left_out]}
+
+
+def _with_text(one: LeftOut, texts: StoredTexts) -> Json:
+    found = texts.text(one.kind, one.id)
+    return {
+        **one.as_json(),
+        "content": None if found.text is None else cut(found.text, MOST_SHOWN_CHARACTERS),
+        "role": None if found.said is None else found.said.role,
+        "created_at": None if found.said is None else iso(found.said.created_at),
+        "state": found.state,
+    }
 
 
 def _taught(turn: Turn) -> Json:

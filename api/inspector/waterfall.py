@@ -1,0 +1,54 @@
+"""The waterfall of a search: from its candidates, step by step, to its hits. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from recollect.memory.recall.hit import CandidateTrace
+
+STEPS = {
+    "gone": "Not confirmed by the store",
+    "threshold": "Not relevant enough",
+    "rank": "Ranked too low",
+    "mmr": "Too like another",
+    "budget": "Over the token budget",
+}
+BESIDE = {
+    "neighbour": "neighbours of hits",
+    "session": "the hits' whole sessions",
+    "recent": "the newest messages, for want of a hit",
+    "period": "said in the time that is asked for",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WaterfallStep:
+    """One step: how many candidates it dropped, why, and how many were left."""
+
+    name: str
+    reason: str | None
+    dropped: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waterfall:
+    """The steps of a search in their order. `beside` counts what was returned without being ranked, by why."""
+
+    candidates: int
+    steps: Sequence[WaterfallStep]
+    beside: Sequence[tuple[str, int]]
+
+
+def waterfall_of(traces: Sequence[CandidateTrace]) -> Waterfall:
+    """Return the waterfall of a search; its traces name the latest step first."""
+    dropped = [trace for trace in traces if not trace.is_hit]
+    selected = sum(trace.stage == "selected" for trace in traces)
+    left = candidates = len(dropped) + selected
+    steps = list[WaterfallStep]()
+    for (stage, reason), out in groupby(reversed(dropped), lambda trace: (trace.stage, trace.reason)):
+        count = sum(1 for _ in out)
+        left -= count
+        steps.append(WaterfallStep(STEPS.get(stage, stage), reason, count, left))
+    beside = [(told, sum(trace.stage == stage for trace in traces)) for stage, told in BESIDE.items()]
+    return Waterfall(candidates, steps, [(told, count) for told, count in beside if count])
