@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that trusts its front end, with a user for those who name none."""
+    """Yield a service that trusts its front end, with a user for those who name none."""
     with service(tmp_path_factory.mktemp("front"), DEFAULT_USER="ada", TRUST_FRONTEND_HEADERS="true") as running:
         yield running
 
