@@ -8,12 +8,13 @@ from typing import Any
 from fastapi.responses import StreamingResponse
 
 from recollect.api.errors import error_body
-from recollect.graph.running_turn import RunningTurn
+from recollect.graph.running_turn import Piece, RunningTurn
 from recollect.memory.memory import Memory
 from recollect.memory.values.errors import RecollectError
 
 KEEP_ALIVE_SECONDS = 15.0
 KEEP_ALIVE = ": keep-alive\n\n"
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 def stream_turn(memory: Memory, running: RunningTurn, *, wait_for_memory: bool) -> StreamingResponse:
@@ -21,7 +22,7 @@ def stream_turn(memory: Memory, running: RunningTurn, *, wait_for_memory: bool) 
     return StreamingResponse(
         _events(memory, running, wait_for_memory=wait_for_memory),
         media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        headers=STREAM_HEADERS,
     )
 
 
@@ -33,8 +34,8 @@ def event(name: str, data: Any) -> str:
 async def _events(memory: Memory, running: RunningTurn, *, wait_for_memory: bool) -> AsyncIterator[str]:
     yield event("turn", {"turn_id": running.turn_id})
     try:
-        async for piece in _pieces(running):
-            yield piece
+        async for piece in pieces(running):
+            yield KEEP_ALIVE if piece is None else event(*piece)
         turn = await running.outcome()
         yield event("message", turn.as_json())
         if wait_for_memory:
@@ -45,15 +46,15 @@ async def _events(memory: Memory, running: RunningTurn, *, wait_for_memory: bool
         yield event("error", error_body(error))
 
 
-async def _pieces(running: RunningTurn) -> AsyncIterator[str]:
-    """Yield the turn's events until its reply is stored."""
+async def pieces(running: RunningTurn) -> AsyncIterator[Piece | None]:
+    """Yield the turn's events until its reply is stored; None after a silence of KEEP_ALIVE_SECONDS."""
     follower = running.follow()
     while True:
         try:
             piece = await asyncio.wait_for(follower.get(), KEEP_ALIVE_SECONDS)
         except TimeoutError:
-            yield KEEP_ALIVE
+            yield None
             continue
         if piece is None:
             return
-        yield event(*piece)
+        yield piece

@@ -21,11 +21,15 @@ def render(name: str, *, status: int = 200, part: str | None = None, **values: A
 
     `values` must name every variable that the template uses: a missing one is an error, not an empty text.
     """
+    return HTMLResponse(rendered(name, part=part, **values), status)
+
+
+def rendered(name: str, *, part: str | None = None, **values: Any) -> str:
+    """Return a template as text; with `part`, only its block of that name. `values` are as in `render`."""
     template = environment().get_template(name)
     if part is None:
-        return HTMLResponse(template.render(values), status)
-    block = template.blocks[part]
-    return HTMLResponse("".join(block(template.new_context(values))), status)
+        return template.render(values)
+    return "".join(template.blocks[part](template.new_context(values)))
 
 
 @functools.cache

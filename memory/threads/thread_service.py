@@ -1,5 +1,6 @@
 """A person's verbs on threads: list, read, archive, rename, edit the summary, delete."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from recollect.memory.values.text import check_text, cut
 from recollect.memory.values.thread_record import ThreadOverview, ThreadRecord
 from recollect.memory.values.times import Clock
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN, estimate_tokens
+from recollect.memory.values.turn import Turn
 from recollect.memory.values.version import check_version
 
 logger = logging.getLogger(__name__)
@@ -134,6 +136,15 @@ class ThreadService:
         first = await self.store.conversations.messages(scope, limit=1)
         words = " ".join(first[0].content[: 4 * DERIVED_TITLE_CHARACTERS].split()) if first else ""
         return cut(words, DERIVED_TITLE_CHARACTERS) or scope.thread
+
+    async def latest(self, scope: Scope, *, limit: int) -> list[Turn]:
+        """Return the thread's last turns, oldest first: `limit` finished ones, and the unfinished ones among them."""
+        finished = await self.store.conversations.recent(scope, limit=limit)
+        begin = finished[0].user.position - 1 if len(finished) == limit else 0
+        messages = await self.store.conversations.messages(scope, limit=4 * limit, after=begin)
+        ids = dict.fromkeys(message.turn_id for message in messages)
+        found = [self.store.conversations.turn(user_id=scope.user_id, turn_id=turn_id) for turn_id in ids]
+        return [turn for turn in await asyncio.gather(*found) if turn is not None]
 
     async def overview(self, scope: Scope) -> ThreadOverview:
         """Return the overview of one thread.

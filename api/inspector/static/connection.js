@@ -2,7 +2,7 @@
 const EVERY_MS = 2000;
 let watching = false;
 
-async function isBack() {
+export async function isReady() {
   try {
     const answer = await fetch("/health/ready", { cache: "no-store" });
     return answer.ok;
@@ -17,7 +17,7 @@ export async function watch() {
   const banner = document.getElementById("down");
   banner.hidden = false;
   do await new Promise((done) => setTimeout(done, EVERY_MS));
-  while (!(await isBack()));
+  while (!(await isReady()));
   banner.hidden = true;
   watching = false;
   document.getElementById("notice").replaceChildren();

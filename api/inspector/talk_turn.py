@@ -1,0 +1,64 @@
+"""One turn as the page "Talk" shows it: its words, what was recalled for it, and what it taught."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from recollect.memory.memory import Memory
+from recollect.memory.values.turn import Turn
+
+Json = dict[str, Any]
+
+FETCHES: Mapping[str, str] = {
+    "load_window": "the thread's earlier turns",
+    "search_memories": "the search of memories",
+    "load_facts": "the known facts",
+}
+"""The fetches of a turn by node, as people read them."""
+SKIPPED: Mapping[str, str] = {
+    "disabled": "Not remembered: nothing was recalled for it, and nothing is learned from it.",
+    "trivial": "Nothing can be learned from such a message.",
+    "imported": "It was imported, and not learned from.",
+}
+"""Why a turn was not learned from, by the reason of its update."""
+NOTHING_RECALLED: Json = {"window": 0, "facts": {}, "summary": None, "hits": [], "degraded": []}
+BLANK: Json = {
+    "turn_id": "",
+    "thread_id": "",
+    "message": "",
+    "at": None,
+    "reply": None,
+    "model": None,
+    "recalled": NOTHING_RECALLED,
+    "learning": None,
+    "skipped": None,
+}
+"""The turn that an open page fills in when it sends its words."""
+
+
+def fields_of(memory: Memory, turn: Turn) -> Json:
+    """Return what the page's template shows of the turn. `reply` and `learning` are None while it is unfinished."""
+    message = turn.message
+    shown = turn.explained_json(memory.updater.deferred_steps(message.user_id, message.turn_id))
+    update: Json = shown["memory"]["update"]
+    return {
+        "turn_id": message.turn_id,
+        "thread_id": message.thread_id,
+        "message": message.content,
+        "at": message.created_at,
+        "reply": shown["reply"],
+        "model": shown["model"],
+        "recalled": recalled_of(shown["memory"]),
+        "learning": None if turn.reply is None else update,
+        "skipped": SKIPPED.get(update["reason"] or "") if update["status"] == "skipped" else None,
+    }
+
+
+def recalled_of(memory: Json) -> Json:
+    """Return what the template shows of a turn's recalled memory."""
+    return {
+        "window": memory["window"],
+        "facts": memory["facts"],
+        "summary": memory["summary"],
+        "hits": memory["hits"],
+        "degraded": [FETCHES.get(name, name) for name in memory["degraded"]],
+    }
