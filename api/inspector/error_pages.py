@@ -25,6 +25,7 @@ TITLES: Mapping[int, str] = {
     403: "Not allowed",
     404: "Not found",
     409: "It has changed meanwhile",
+    412: "It has changed meanwhile",
     413: "Too much at once",
     422: "Something is not right yet",
     429: "Too many requests",

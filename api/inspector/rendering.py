@@ -44,7 +44,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     filters, names = cast("dict[str, Any]", made.filters), cast("dict[str, Any]", made.globals)
-    filters.update(moment=moment, segment=segment, number=number)
+    filters.update(moment=moment, field_time=field_time, segment=segment, number=number)
     names.update(static=address_of, folds_after=FOLDS_AFTER)
     # A global, because a part of a page is rendered without the imports at the template's top.
     names["kit"] = made.get_template("kit.html").module
@@ -56,6 +56,11 @@ def moment(time: datetime | str) -> tuple[str, str]:
     at = datetime.fromisoformat(time) if isinstance(time, str) else time
     at = at.astimezone(UTC)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z"), f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def field_time(at: datetime) -> str:
+    """Return a time in UTC, to the second, as the field of a form has it."""
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 def segment(text: str) -> str:

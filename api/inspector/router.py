@@ -7,9 +7,10 @@ from fastapi.responses import Response
 
 from recollect.api.auth.caller import ADMIN_ONLY
 from recollect.api.auth.visits import CHOOSE_USER
-from recollect.api.inspector import facts, search, sign_in, talk, thread_acts, threads, turn_acts, turns
+from recollect.api.inspector import search, sign_in, talk, thread_acts, threads, turn_acts, turns
 from recollect.api.inspector.door import COOKIES
 from recollect.api.inspector.frame import CHOSEN, PAGES
+from recollect.api.inspector.known import router as known
 from recollect.api.inspector.page import ENTERED, SIGNED_IN, OpenPage
 from recollect.api.inspector.rendering import segment
 from recollect.api.schemas.requests import Id
@@ -18,7 +19,7 @@ from recollect.memory.values.errors import NotFound
 router = APIRouter(include_in_schema=False, dependencies=[ENTERED])
 within, nowhere = APIRouter(dependencies=[SIGNED_IN]), APIRouter()
 
-for pages in (talk, facts, threads, thread_acts, turns, turn_acts, search):
+for pages in (talk, known, threads, thread_acts, turns, turn_acts, search):
     within.include_router(pages.router)
 
 

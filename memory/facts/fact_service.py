@@ -131,13 +131,11 @@ class FactService:
         check_key(key)
         for _ in range(_TRIES):
             now = self.clock()
-            start = max(now, edit.get("valid_from") or now)
-            scope, home = home_of(user_id, edit)
-            here = await living_under(self.store.facts, key, scope, home, at=now)
-            known = preferred(fact for fact in here if _is_meant(fact, start, now))
+            home = home_of(user_id, edit)[1]
+            here, known = await self._under(user_id, key, edit, now)
             check_version(version, known.version if known is not None else "")
             if known is None:
-                fact = await self._insert(written(user_id, key, edit, now=now), home, start)
+                fact = await self._insert(written(user_id, key, edit, now=now), home, _start(edit, now))
             else:
                 fact = await self._store(known, edited(known, edit, now=now))
             if fact is not None:
@@ -146,6 +144,16 @@ class FactService:
                 await self._settle(fact)
                 return fact
         raise FactConflict
+
+    async def under(self, user_id: str, key: str, edit: FactEdit) -> Fact | None:
+        """Return the fact that `put` with this edit would change; None where it would make one."""
+        return (await self._under(user_id, check_key(key), edit, self.clock()))[1]
+
+    async def _under(self, user_id: str, key: str, edit: FactEdit, now: datetime) -> tuple[Sequence[Fact], Fact | None]:
+        """Return the facts that live under the key where the edit puts it, and the one among them that it means."""
+        start = _start(edit, now)
+        here = await living_under(self.store.facts, key, *home_of(user_id, edit), at=now)
+        return here, preferred(fact for fact in here if _is_meant(fact, start, now))
 
     async def notes(self, user_id: str, *, tag: str | None = None, limit: int, after: str | None = None) -> list[Fact]:
         """Return the user's own notes (without a key) that hold now, newest first, after the one with id `after`."""
@@ -311,6 +319,11 @@ class FactService:
 
 def _no_such_note() -> NotFound:
     return NotFound("There is no such memory of this user.")
+
+
+def _start(edit: FactEdit, now: datetime) -> datetime:
+    """Return from when on the edited fact holds, now at the earliest."""
+    return max(now, edit.get("valid_from") or now)
 
 
 def _is_meant(fact: Fact, start: datetime, now: datetime) -> bool:

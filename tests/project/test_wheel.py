@@ -56,7 +56,7 @@ def test_it_holds_what_pages_are_made_of(wheel: zipfile.Path) -> None:
     data = {
         f"recollect/{path.relative_to(ROOT).as_posix()}"
         for name in ("templates", "static")
-        for path in (folder / name).iterdir()
+        for path in (folder / name).rglob("*.*")
     }
 
     assert len(data) > 10
