@@ -31,6 +31,7 @@ from recollect.api.openai.responses import stored as stored_responses
 from recollect.api.routes import (
     admin,
     agent,
+    context,
     documents,
     erasures,
     exports,
@@ -56,6 +57,7 @@ from recollect.settings import Settings, current_settings
 
 ROUTERS = (
     agent.router,
+    context.router,
     openai_door.router,
     openai_models.router,
     responses_door.router,

@@ -13,7 +13,12 @@ SHOWING_A_TURN = (
     ("/api/turns/{turn_id}", "get"),
     ("/api/turns/{turn_id}/regenerate", "post"),
 )
-MESSAGES = (("AgentRequest", "message"), ("SearchRequest", "query"), ("LessonRequest", "content"))
+MESSAGES = (
+    ("AgentRequest", "message"),
+    ("ContextRequest", "message"),
+    ("SearchRequest", "query"),
+    ("LessonRequest", "content"),
+)
 """The fields whose length a setting bounds."""
 
 BEARER = {

@@ -1,7 +1,6 @@
 """The memory's nodes: three fetch side by side before the agent, one saves the turn, one learns from it."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
 from typing import Any
@@ -21,13 +20,11 @@ from recollect.graph.turn_input import accepted_message, message_of, options_of,
 from recollect.graph.turn_result import turn_result
 from recollect.memory.memory import Memory
 from recollect.memory.recall.recall_options import RecallOptions
-from recollect.memory.values.errors import StoreUnavailable
+from recollect.memory.recall.turn_context import tried
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
 from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import Update, not_owed
-
-logger = logging.getLogger(__name__)
 
 INPUT_USED: Json = {"metadata": {}, "memory": {}}
 """One turn's inputs, emptied at its end: with a checkpointer (Studio), the next turn would inherit them."""
@@ -222,19 +219,8 @@ def _fresh_turn(state: State, services: Services, options: RecallOptions, chat: 
 
 async def _fetch(name: str, services: Services, fetch: Callable[[], Awaitable[Json]], empty: Json) -> Json:
     """Run one fetch within its time, and retry it once if the store failed. A failure costs its own part only."""
-    try:
-        async with asyncio.timeout(services.memory.config.recall_timeout_seconds):
-            try:
-                fetched = await fetch()
-            except StoreUnavailable:
-                fetched = await fetch()
-    except Exception as error:
-        # Each fetch fails on its own: the reply and the log name the failure, and the turn goes on without that part.
-        logger.warning(
-            "memory fetch failed", extra={"action": "fetch_failed", "node": name, "error": type(error).__name__}
-        )
-        return {**empty, "degraded": {name: True}}
-    return {**fetched, "degraded": {name: False}}
+    fetched = await tried(name, fetch, seconds=services.memory.config.recall_timeout_seconds)
+    return {**(empty if fetched is None else fetched), "degraded": {name: fetched is None}}
 
 
 def _update_json(turn: Turn) -> Any:

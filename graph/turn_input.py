@@ -1,13 +1,13 @@
 """Checks the input of a run of the graph: the service has checked it before, Studio has not."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from datetime import datetime
 from typing import Any, cast
 from uuid import uuid4
 
-from recollect.graph.state import Json, State
+from recollect.graph.state import State
 from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.recall.turn_options import read_options
 from recollect.memory.values.errors import InvalidRequest, Problem
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
@@ -26,15 +26,7 @@ def scope_of(state: State, *, stateless: bool = False) -> Scope:
 
 def options_of(state: State, config: MemoryConfig) -> RecallOptions:
     """Return the request's memory options over the configured defaults; None counts as not given."""
-    said = {name: value for name, value in (state.get("memory") or {}).items() if value is not None}
-    unknown = sorted(set(said) - {item.name for item in fields(RecallOptions)})
-    if unknown:
-        problems = [Problem(f"memory.{name}", "is not a known field") for name in unknown]
-        raise InvalidRequest("The request is not valid: see memory.", problems=problems)
-    if "domains" in said:
-        said["domains"] = tuple(said["domains"])  # as JSON it came as a list
-    defaults: Json = {"window": config.window, "top_k": config.top_k}
-    return RecallOptions(**{**defaults, **said})
+    return read_options(state.get("memory") or {}, config)
 
 
 def turn_id_of(state: State) -> str:

@@ -24,6 +24,8 @@ from recollect.memory.plain_turn import answer, complete
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.recall.turn_context import context_for
+from recollect.memory.recall.turn_options import TurnOptions, read_options
 from recollect.memory.threads.window import format_messages
 from recollect.memory.values.decision import FactScope
 from recollect.memory.values.errors import InvalidRequest, Problem
@@ -90,6 +92,20 @@ class MemoryAgent:
         async with self._queue(memory):
             turn = await answer(memory, self._message(memory, turn_id or str(uuid4()), message))
         return (await memory.learned(turn)).as_json()
+
+    async def context(self, message: str, **memory: Unpack[TurnOptions]) -> dict[str, Any]:
+        """Return what a turn with this message would be given, for an agent of your own; nothing is stored.
+
+        `block` is the text for the system message ("" where nothing is known); `facts`, `notes`, `summary`, `window`
+        and `hits` are its parts, `degraded` names those that could not be fetched. `memory` are the options of a turn.
+
+        Raises:
+            InvalidRequest: the message, or an option, is not valid.
+        """
+        opened = await self._open()
+        opened.check_message(message)
+        options = read_options(memory, opened.config)
+        return (await context_for(opened.recall, self._scope, message, options)).as_json()
 
     async def store_message(
         self,

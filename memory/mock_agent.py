@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, Unpack
 from langchain_core.documents import Document
 
 from recollect.memory.facts.fact_edit import FactEdit
+from recollect.memory.recall.turn_options import TurnOptions
 from recollect.memory.values.decision import FactScope
 from recollect.memory.values.fact import FactStatus
 
@@ -35,6 +36,14 @@ class MockMemoryAgent:
         """Return no turn."""
         self._log("chat")
         return {}
+
+    async def context(self, message: str, **memory: Unpack[TurnOptions]) -> dict[str, Any]:
+        """Return an empty context."""
+        self._log("context")
+        return {
+            **{"block": "", "facts": {}, "notes": [], "summary": None, "window": [], "hits": [], "degraded": []},
+            **{"tokens": {"block": 0, "window": 0}, "timings_ms": {"recall": 0.0, "total": 0.0}},
+        }
 
     async def store_message(
         self,

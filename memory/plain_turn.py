@@ -3,44 +3,21 @@
 Unlike the service's graph it has no tools, no streaming and no custom agent.
 """
 
-import asyncio
-import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
 from recollect.memory.memory import Memory
 from recollect.memory.ports.chat_model import ChatMessage, ChatReply, ChatRequest
-from recollect.memory.recall.memory_block import Remembered, block_for
-from recollect.memory.recall.recall import KnownFacts
+from recollect.memory.recall.memory_block import block_for
 from recollect.memory.recall.recall_options import RecallOptions
-from recollect.memory.values.errors import InvalidRequest, ModelUnavailable, Problem, StoreUnavailable
+from recollect.memory.recall.turn_context import Fetched, fetch
+from recollect.memory.values.errors import InvalidRequest, ModelUnavailable, Problem
 from recollect.memory.values.scope import Scope
-from recollect.memory.values.thread_record import ThreadRecord
-from recollect.memory.values.turn import UNFINISHED_RESULT, Exchange, Message, Turn
-
-logger = logging.getLogger(__name__)
+from recollect.memory.values.turn import UNFINISHED_RESULT, Message, Turn
 
 INSTRUCTIONS = "You are a helpful assistant that remembers the user. Answer the user's message."
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Recalled:
-    """The context that the model is given; `degraded` names the parts that could not be loaded."""
-
-    window: Sequence[Exchange] = ()
-    facts: KnownFacts = field(default_factory=lambda: KnownFacts({}, ()))
-    record: ThreadRecord | None = None
-    hits: Sequence[Json] = ()
-    degraded: Sequence[str] = ()
-
-    @property
-    def remembered(self) -> Remembered:
-        """Return what the memory block is made of."""
-        summary = self.record.summary if self.record is not None else None
-        return Remembered(self.facts.facts, self.facts.notes, summary, self.hits)
 
 
 async def answer(memory: Memory, message: Message) -> Turn:
@@ -56,7 +33,8 @@ async def answer(memory: Memory, message: Message) -> Turn:
     stored = await memory.find_turn(user_id=accepted.user_id, turn_id=accepted.turn_id)
     if stored is not None and stored.reply is not None:
         return stored
-    recalled = await _recall(memory, accepted)
+    options = RecallOptions(window=memory.config.window, top_k=memory.config.top_k)
+    recalled = await fetch(memory.recall, accepted.scope, accepted.content, options, before=accepted.position)
     fetched = perf_counter()
     reply = await memory.chat.complete(await _request(memory, accepted, recalled))
     if not reply.text:
@@ -91,36 +69,7 @@ async def complete(memory: Memory, scope: Scope, reply: str, *, name: str | None
     return turn.reply
 
 
-async def _recall(memory: Memory, message: Message) -> _Recalled:
-    """Load the window, the facts, the thread's record and the hits at once; a part that an outage hits stays empty."""
-    scope, config = message.scope, memory.config
-    options = RecallOptions(window=config.window, top_k=config.top_k)
-    found = await asyncio.gather(
-        memory.recall.window(scope, options, before=message.position),
-        memory.recall.facts(scope, with_global=True),
-        memory.recall.thread(scope),
-        memory.recall.search(scope, message.content, options, before=message.position),
-        return_exceptions=True,
-    )
-    for error in found:
-        if isinstance(error, BaseException) and not isinstance(error, StoreUnavailable | ModelUnavailable):
-            raise error
-    window, facts, record, search = found
-    failed = {
-        "load_window": isinstance(window, BaseException),
-        "load_facts": isinstance(facts, BaseException) or isinstance(record, BaseException),
-        "search_memories": isinstance(search, BaseException),
-    }
-    return _Recalled(
-        () if isinstance(window, BaseException) else window,
-        KnownFacts({}, ()) if isinstance(facts, BaseException) else facts,
-        None if isinstance(record, BaseException) else record,
-        () if isinstance(search, BaseException) else [hit.as_json() for hit in search.hits],
-        [name for name, has_failed in failed.items() if has_failed],
-    )
-
-
-async def _request(memory: Memory, message: Message, recalled: _Recalled) -> ChatRequest:
+async def _request(memory: Memory, message: Message, recalled: Fetched) -> ChatRequest:
     """Return the call of the model: instructions and memory block, the window, the message."""
     remembered = recalled.remembered
     block = await block_for(message.content, remembered, config=memory.config, today=memory.clock().date())
@@ -133,17 +82,10 @@ async def _request(memory: Memory, message: Message, recalled: _Recalled) -> Cha
     return ChatRequest(messages, memory=remembered.known())
 
 
-def _result(recalled: _Recalled, reply: ChatReply, seconds: Mapping[str, float]) -> Json:
-    record = recalled.record
+def _result(recalled: Fetched, reply: ChatReply, seconds: Mapping[str, float]) -> Json:
     return {
         "model": reply.model,
-        "memory": {
-            "window": len(recalled.window),
-            "facts": dict(recalled.facts.facts),
-            "summary": record.summary if record is not None else None,
-            "hits": list(recalled.hits),
-            "degraded": list(recalled.degraded),
-        },
+        "memory": recalled.as_json(),
         "usage": {"input_tokens": reply.usage.input_tokens, "output_tokens": reply.usage.output_tokens},
         "timings_ms": {name: round(value * 1_000, 3) for name, value in seconds.items()},
     }

@@ -174,6 +174,34 @@ class MessagesAnswer(BaseModel):
     next_cursor: str | None
 
 
+class ContextTokensAnswer(BaseModel):
+    """Estimated tokens of the block, and of the window's messages."""
+
+    block: int
+    window: int
+
+
+class ContextTimingsAnswer(BaseModel):
+    """Milliseconds: fetching memory, and the whole."""
+
+    recall: float
+    total: float
+
+
+class ContextAnswer(BaseModel):
+    """The context that a turn would have been given; `degraded` lists the fetches that failed."""
+
+    block: str = Field(description='The text for the system message, as an own turn has it; "" where nothing is known.')
+    facts: dict[str, str]
+    notes: list[str]
+    summary: str | None
+    window: list[MessageAnswer]
+    hits: list[HitAnswer]
+    degraded: list[str]
+    tokens: ContextTokensAnswer
+    timings_ms: ContextTimingsAnswer
+
+
 class ThreadAnswer(BaseModel):
     """One thread of a list. `turns` are finished ones; `archived` ends with the next message."""
 

@@ -168,6 +168,20 @@ class AgentRequest(BaseModel):
         return given
 
 
+class ContextRequest(BaseModel):
+    """A message whose context is wanted."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"user_id": "ada", "thread_id": "t1", "message": "Which tea should I buy?"}]},
+    )
+
+    user_id: Id | None = Field(None, description=WHOSE)
+    thread_id: Id
+    message: MessageText
+    memory: MemoryOptions = MemoryOptions.model_validate({})
+
+
 class FactRequest(BaseModel):
     """Fields of a fact that a person writes; those that are left out stay as they are, or take the defaults."""
 

@@ -14,6 +14,7 @@ FACT_VERBS = (
 )
 PATHS = {
     ("post", "/api/agent"),
+    ("post", "/api/context"),
     ("get", "/api/turns/{turn_id}"),
     ("get", "/api/threads/{thread_id}/messages"),
     ("post", "/api/turns/{turn_id}/undo"),

@@ -86,6 +86,9 @@ def _response(ids: Ids) -> Json:
 
 
 CALLS: Mapping[tuple[str, str], Call] = {
+    ("post", "/api/context"): Call(
+        "body", 200, makes=True, body=lambda ids: {"thread_id": ids.thread_id, "message": "codeword"}
+    ),
     ("post", "/api/agent"): Call("body", 200, makes=True, body=_turn),
     ("get", "/api/turns/{turn_id}"): Call(),
     ("post", "/api/turns/{turn_id}/undo"): Call(),

@@ -1,0 +1,99 @@
+"""Reads a turn's memory options from an application's own values."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypedDict
+
+from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.temporal.temporal import read_timezone
+from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.mem_config import MemoryConfig
+
+MOST_DOMAINS, MOST_DOMAIN_CHARACTERS = 20, 64
+
+
+class TurnOptions(TypedDict, total=False):
+    """The memory options of one turn, as `memory` in a request; what is left out, or None, takes the default."""
+
+    enabled: bool | None
+    scope: Literal["thread", "user"] | None
+    window: int | None
+    top_k: int | None
+    score_threshold: float | None
+    recency_weight: float | None
+    mmr_lambda: float | None
+    timezone: str | None
+    time: Literal["boost", "filter", "ignore"] | None
+    fallback_recent: bool | None
+    domains: list[str] | None
+
+
+def read_options(given: Mapping[str, Any], config: MemoryConfig) -> RecallOptions:
+    """Return `given` over the configured defaults; None counts as not given.
+
+    Raises:
+        InvalidRequest: names each option (`memory.window`) that is unknown or out of its range.
+    """
+    said = {name: value for name, value in given.items() if value is not None}
+    told = {name: _RULES[name](value) if name in _RULES else "is not a known field" for name, value in said.items()}
+    problems = [Problem(f"memory.{name}", problem) for name, problem in sorted(told.items()) if problem is not None]
+    if problems:
+        raise InvalidRequest("The request is not valid: see memory.", problems=problems)
+    if "domains" in said:
+        said["domains"] = tuple(said["domains"])
+    defaults: dict[str, Any] = {"window": config.window, "top_k": config.top_k}
+    return RecallOptions(**{**defaults, **said})
+
+
+Rule = Callable[[Any], str | None]
+
+
+def _flag(value: Any) -> str | None:
+    return None if isinstance(value, bool) else "must be true or false"
+
+
+def _count(value: Any) -> str | None:
+    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 50
+    return None if fits else "must be a whole number from 0 to 50"
+
+
+def _between(least: float, most: float) -> Rule:
+    def rule(value: Any) -> str | None:
+        fits = isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+        return None if fits else f"must be a number from {least:g} to {most:g}"
+
+    return rule
+
+
+def _one_of(*names: str) -> Rule:
+    return lambda value: None if value in names else f"must be one of {', '.join(names)}"
+
+
+def _timezone(value: Any) -> str | None:
+    try:
+        read_timezone(value if isinstance(value, str) else "")
+    except ValueError:
+        return "must be an IANA time zone such as Europe/Berlin"
+    return None
+
+
+def _domains(value: Any) -> str | None:
+    names: list[Any] = list(value) if isinstance(value, list | tuple) else [None]  # pyright: ignore[reportUnknownArgumentType] - anything
+    fits = len(names) <= MOST_DOMAINS and all(
+        isinstance(name, str) and 1 <= len(name) <= MOST_DOMAIN_CHARACTERS for name in names
+    )
+    return None if fits else f"must be at most {MOST_DOMAINS} texts of 1 to {MOST_DOMAIN_CHARACTERS} characters"
+
+
+_RULES: Mapping[str, Rule] = {
+    "enabled": _flag,
+    "scope": _one_of("thread", "user"),
+    "window": _count,
+    "top_k": _count,
+    "score_threshold": _between(-1, 1),
+    "recency_weight": _between(0, 1),
+    "mmr_lambda": _between(0, 1),
+    "timezone": _timezone,
+    "time": _one_of("boost", "filter", "ignore"),
+    "fallback_recent": _flag,
+    "domains": _domains,
+}
