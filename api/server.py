@@ -8,6 +8,7 @@ import logging
 import signal
 import socket
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
@@ -46,6 +47,8 @@ def run(
     """
     with bind(address) as bound, asyncio.Runner(loop_factory=loop_factory()) as runner:
         raise_open_files(limits := limits or ConnectionLimits())
+        # requests hides this warning of its own import; in a thread, another thread's restored filters undo that.
+        warnings.filterwarnings("ignore", message="SOCKS support in urllib3")
         runner.run(_serve(make_app, bound, shutdown_seconds, limits))
 
 
