@@ -4,6 +4,7 @@ import { localise } from "./times.js";
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30000;
+const GONE = new Set([401, 403, 404]); // deleted meanwhile, or the session has ended
 const shown = new WeakMap(); // the text of each turn as it came last: what has not changed is not put in again
 let isFollowing = false;
 let wake = null;
@@ -47,8 +48,8 @@ async function refresh(article, address, wait) {
     return watch(); // the connection is lost; it is asked again
   }
   if (answer.status >= 500) return watch();
-  if (!answer.ok) delete article.dataset.pending; // deleted meanwhile, or the session has ended
-  else if (shown.get(article) !== html) replace(article, html);
+  if (GONE.has(answer.status)) delete article.dataset.pending;
+  else if (answer.ok && shown.get(article) !== html) replace(article, html);
 }
 
 function sleep(milliseconds) {
