@@ -286,13 +286,26 @@ class MemoryAgent:
     async def learn(self, turn_id: str, *, model: str | None = None, dry_run: bool = False) -> dict[str, Any]:
         """Learn from a turn again, by `model` if named; with `dry_run` only return what would change.
 
+        The `preview_id` of that answer can be applied for 15 minutes (`apply_learning`).
+
         Raises:
             NotFound: there is no such turn of this user.
             UpdatePending: the turn is still being learned from.
         """
         memory = await self._open()
-        act = memory.turns.rehearse if dry_run else memory.turns.learn
+        act = memory.turns.preview_learning if dry_run else memory.turns.learn
         return await act(self._scope.user_id, turn_id, model=model)
+
+    async def apply_learning(self, turn_id: str, *, preview_id: str) -> dict[str, Any]:
+        """Do exactly what `learn(…, dry_run=True)` has shown, without asking a model again.
+
+        Raises:
+            NotFound: there is no such turn of this user, or no such preview of it.
+            PreviewOutdated: the preview has expired, or would do something else now; nothing was done.
+            UpdatePending: the turn is still being learned from.
+        """
+        memory = await self._open()
+        return await memory.turns.apply_learning(self._scope.user_id, turn_id, preview_id=preview_id)
 
     async def add_text(self, text: str, *, scope: Literal["thread", "user"] = "user") -> dict[str, Any]:
         """Learn from the user's own words at once, without a turn; return `model`, `changes` and `refused`.

@@ -155,6 +155,11 @@ class MockMemoryAgent:
         self._log("learn")
         return {}
 
+    async def apply_learning(self, turn_id: str, *, preview_id: str) -> dict[str, Any]:
+        """Learn nothing."""
+        self._log("apply_learning")
+        return {}
+
     async def add_text(self, text: str, *, scope: Literal["thread", "user"] = "user") -> dict[str, Any]:
         """Learn nothing."""
         self._log("add_text")

@@ -69,8 +69,10 @@ async def undo_turn(
     response_model=None,
     summary="Learn from a turn again",
     description=(
-        "With another model if named. It adds and updates, and never removes; `dry_run` answers what it would change "
-        "and stores nothing."
+        "With another model if named. It adds and updates, and never removes. `dry_run` answers what it would change, "
+        "and changes nothing; for 15 minutes its `preview_id` does exactly what was shown, without asking a model "
+        "again. 409 `preview_outdated`: it has expired, or would do something else by now; 404: the turn has no such "
+        "preview, because a later one took its place."
     ),
     responses={200: {"model": LearnAnswer | RehearsalAnswer}},
 )
@@ -79,5 +81,7 @@ async def learn_again(
 ) -> JSONResponse:
     """Return the turn's update, or what it would be."""
     wish = body or LearnRequest.model_validate({})
-    act = memory.turns.rehearse if wish.dry_run else memory.turns.learn
+    if wish.preview_id is not None:
+        return JSONResponse(await memory.turns.apply_learning(user_id, turn_id, preview_id=wish.preview_id))
+    act = memory.turns.preview_learning if wish.dry_run else memory.turns.learn
     return JSONResponse(await act(user_id, turn_id, model=wish.model))

@@ -315,13 +315,15 @@ class LearnAnswer(BaseModel):
 
 
 class RehearsalAnswer(BaseModel):
-    """What learning again would change and refuse; nothing was stored."""
+    """What learning again would change and refuse. `preview_id` can be applied until `expires_at`."""
 
     turn_id: str
     model: str
     changes: list[ChangeAnswer]
     refused: list[RefusedAnswer]
     dry_run: Literal[True]
+    preview_id: str
+    expires_at: str
 
 
 class FileReaderAnswer(BaseModel):

@@ -3,7 +3,7 @@
 import math
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -225,7 +225,17 @@ class LearnRequest(BaseModel):
     model: Annotated[str, Field(strict=True, min_length=1, max_length=200), AfterValidator(check_text)] | None = Field(
         None, description="Another extraction model than the configured one, which the provider lists."
     )
-    dry_run: StrictBool = Field(False, description="Say what would change, and store nothing.")
+    dry_run: StrictBool = Field(False, description="Say what would change, and change nothing.")
+    preview_id: Id | None = Field(
+        None, description="Apply what a `dry_run` has shown, without asking a model again; alone, without `model`."
+    )
+
+    @model_validator(mode="after")
+    def check_alone(self) -> Self:
+        """Refuse a preview together with what would make another one."""
+        if self.preview_id is not None and (self.model is not None or self.dry_run):
+            raise ValueError("preview_id stands alone, without model and dry_run")
+        return self
 
 
 class SummaryRequest(BaseModel):

@@ -6,9 +6,9 @@ kill in between the same call completes what is left. The messages of the conver
 """
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, cast
 
 from recollect.memory.facts.fact_history import tombstone, versions
 from recollect.memory.facts.fact_writes import revise
@@ -20,6 +20,7 @@ from recollect.memory.values.decision import Change, Proposal, RefusedProposal
 from recollect.memory.values.errors import FactConflict, NotFound, UpdatePending
 from recollect.memory.values.fact import Ended, Fact, fold
 from recollect.memory.values.planned_write import PlannedWrite
+from recollect.memory.values.preview import Preview
 from recollect.memory.values.scope import GLOBAL_USER
 from recollect.memory.values.times import Clock
 from recollect.memory.values.turn import Turn
@@ -89,6 +90,7 @@ class ForgottenTraces:
             earlier=None if earlier is None else replace(earlier, writes=self._without_writes(earlier.writes)),
             refused=tuple(_blank_refused(one) if self._is_refused(one) else one for one in update.refused),
             proposals=tuple(one for one in update.proposals if not self._is_proposed(one)),
+            preview=update.voided if self._is_previewed(update.preview) else update.preview,
             undo=None
             if undo is None
             else replace(
@@ -110,6 +112,13 @@ class ForgottenTraces:
     def _is_proposed(self, proposal: Proposal) -> bool:
         return any(self.has(proposal.key, text) for text in (proposal.value, proposal.statement))
 
+    def _is_previewed(self, preview: Preview | None) -> bool:
+        """Tell whether the preview holds an id or text of the facts anywhere, whatever the key."""
+        if preview is None:
+            return False
+        texts = {text for _, text in self.said}
+        return any(text in self.ids or fold(text) in texts for text in _texts(asdict(preview)))
+
     def _without_result(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
         memory: Mapping[str, Any] = result.get("memory", {})
         facts: Mapping[str, str] = memory.get("facts", {})
@@ -119,6 +128,18 @@ class ForgottenTraces:
         if len(kept) == len(facts) and blanked == list(hits):
             return result
         return {**result, "memory": {**memory, "facts": kept, "hits": blanked}}
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts in a value's mappings and sequences."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in cast("Mapping[str, object]", value).values():
+            yield from _texts(inner)
+    elif isinstance(value, tuple):
+        for inner in cast("tuple[object, ...]", value):
+            yield from _texts(inner)
 
 
 def _blank_change(change: Change) -> Change:

@@ -19,6 +19,7 @@ from recollect.memory.learning.extraction.prompt import extraction_messages
 from recollect.memory.learning.extraction.schema import WantedKeys
 from recollect.memory.learning.known_facts import Nomination
 from recollect.memory.learning.known_passages import KnownPassages
+from recollect.memory.learning.previewing import again, named_facts, previewed, without_own_keeps
 from recollect.memory.learning.proof.evidence import folded_quote
 from recollect.memory.learning.proof.short import is_one_word
 from recollect.memory.learning.reconciliation import Plan, PlanRequest, Relearning, Review, plan
@@ -33,6 +34,7 @@ from recollect.memory.values.errors import UserErased
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.planned_write import PlannedWrite
+from recollect.memory.values.preview import Preview
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import cut
 from recollect.memory.values.times import Clock
@@ -97,7 +99,7 @@ class FactsStep(StepWork):
                 update = await self._take_earlier_back(turn, update, save)
             if update.undo is not None and not update.undo.done:
                 return await undo(self.store.facts, turn, update, now=self.clock())
-            # Writes that were recorded before a kill; there are none at the first try.
+            # Writes that were recorded before a kill, or by a person who applied a preview.
             await self._write(message, update.writes, fence)
             keep = partial(self._keep, message=message, save=save, fence=fence)
             if update.proposals:
@@ -130,14 +132,25 @@ class FactsStep(StepWork):
         for key in [key for key in self._answers if key[0] == scope.user_id]:
             del self._answers[key]
 
-    async def rehearse(self, turn: Turn, *, model: str | None = None) -> tuple[Plan, str]:
-        """Return the plan of learning from `turn` again, and the name of the model that was asked. Store nothing."""
-        update = turn.update or Update(steps={})
-        again = replace(update, learned=update.learned + 1, wanted_model=model, anew=False)
+    async def preview(self, turn: Turn, *, model: str | None = None) -> Preview:
+        """Ask a model about `turn` again; return what learning from its answer would change now. Store nothing."""
+        update = again(turn.update or Update(steps={}), model=model)
         known = await self._known(turn.message)
-        extraction, shown = await self._ask([turn], again, known)
-        made = await self._plan(turn, extraction.proposals, shown, known, await self._relearning(turn, again))
-        return replace(made, refused=(*extraction.refused, *made.refused)), extraction.model
+        extraction, shown = await self._ask([turn], update, known)
+        made = await self._plan(turn, extraction.proposals, shown, known, await self._relearning(turn, update))
+        return previewed(extraction, shown, without_own_keeps(update, made), at=self.clock())
+
+    async def plan_again(self, turn: Turn, preview: Preview) -> Plan:
+        """Return the plan that the proposals of a preview of `turn` make now. Ask nobody, store nothing.
+
+        Raises:
+            PreviewOutdated: a fact that they name no longer holds.
+        """
+        update = again(turn.update or Update(steps={}))
+        known = await self._known(turn.message)
+        named = named_facts(preview, known.living)
+        made = await self._plan(turn, preview.proposals, named, known, await self._relearning(turn, update))
+        return without_own_keeps(update, made)
 
     async def prompt(self, turn: Turn) -> list[ChatMessage]:
         """Return the messages that would ask a model about `turn` now. Ask nobody."""
@@ -178,13 +191,16 @@ class FactsStep(StepWork):
         return fence
 
     async def _write(self, message: Message, writes: Sequence[PlannedWrite], fence: Fence) -> None:
-        """Do the planned writes. Remove the inserted facts if the user or thread is erased meanwhile."""
+        """Do the planned writes, then keep to the bounds. Remove the new facts if the user or thread is erased."""
         if not writes:
             return
         facts, inserted = self.store.facts, [write.inserts for write in writes if write.inserts is not None]
         async with fence.writing() as writing:
             writing.on_erased(lambda: facts.remove(user_id=message.user_id, fact_ids=inserted))
             await FactWrites(facts).do(message.scope, writes, turn_id=message.turn_id)
+        self.bounds.touch(message.user_id)
+        if any(write.inserts and write.scope == "thread" for write in writes):
+            await self.bounds.trim_thread(message.scope)
 
     async def _take_earlier_back(self, turn: Turn, update: Update, save: Save) -> Update:
         """Undo the writes of the turn's previous answers, with force: leave what has changed since."""
@@ -250,30 +266,23 @@ class FactsStep(StepWork):
 
     async def _keep(self, update: Update, made: Plan, *, message: Message, save: Save, fence: Fence) -> Update:
         """Record the plan in `update`, then do its writes. Leave out confirmations of facts that this turn taught."""
-        taught = {change.fact_id for change in update.changes}
-        fresh = [
-            (change, write)
-            for change, write in zip(made.changes, made.writes, strict=True)
-            if not (change.decision == "keep" and change.fact_id in taught)
-        ]
+        made = without_own_keeps(update, made)
         learned = replace(
             update,
-            changes=(*update.changes, *(change for change, _ in fresh)),
-            writes=(*update.writes, *(write for _, write in fresh)),
+            changes=(*update.changes, *made.changes),
+            writes=(*update.writes, *made.writes),
             refused=(*update.refused, *made.refused),
         )
         logger.debug(
             "learned",
             extra={"action": "learned", "user_id": message.user_id, "turn_id": message.turn_id}
-            | {"changes": len(fresh), "refused": len(made.refused), "facts": [change.fact_id for change, _ in fresh]},
+            | {"changes": len(made.changes), "refused": len(made.refused)}
+            | {"facts": [change.fact_id for change in made.changes]},
         )
-        if fresh:
+        if made.writes:
             # Saved before the first write: after a kill a replay does these writes again, and asks no model.
             await save(learned)
-            await self._write(message, [write for _, write in fresh], fence)
-            self.bounds.touch(message.user_id)
-            if any(write.inserts and write.scope == "thread" for _, write in fresh):
-                await self.bounds.trim_thread(message.scope)
+            await self._write(message, made.writes, fence)
         return learned
 
     async def _plan(

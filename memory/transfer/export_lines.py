@@ -38,7 +38,7 @@ def turn_lines(turn: Turn) -> list[Line]:
     )
     line: dict[str, Any] = {**_line("turn", shown, sparse=True)}
     if reply is not None and turn.result is not None and turn.update is not None:
-        line |= {"result": dict(turn.result), "update": to_plain(_without_tries(turn.update), sparse=True)}
+        line |= {"result": dict(turn.result), "update": to_plain(_exported(turn.update), sparse=True)}
     return [*lines, line]
 
 
@@ -81,11 +81,14 @@ def of_types(lines: Iterable[Line], types: frozenset[str] | None) -> list[Line]:
     return [line for line in lines if types is None or line["type"] in types]
 
 
-def _without_tries(update: Update) -> Update:
-    """Return the update without the tries of steps that have ended: they mean nothing, and differ between stores."""
+def _exported(update: Update) -> Update:
+    """Return the update without its preview, and without the tries of steps that have ended.
+
+    The tries mean nothing, and differ between stores; a preview is applied where it was shown, or not at all.
+    """
     ended = {"done", "skipped"}
     steps = {name: Step(one.status, one.reason) if one.status in ended else one for name, one in update.steps.items()}
-    return replace(update, steps=steps)
+    return replace(update, steps=steps, preview=None)
 
 
 def _message(message: Message) -> ExportedMessage:

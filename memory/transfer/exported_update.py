@@ -105,6 +105,8 @@ class _Sifting:
     def update(self, update: Json) -> Json:
         """Return the update without the parts that are dropped."""
         kept = {**update}
+        if kept.pop("preview", None) is not None:
+            self._drop("update.preview", "nobody was shown it here")
         places = self._writes(kept, "update.writes", paired=update.get("changes"))
         kept |= self._parts(kept, "update.", "changes", Change, _change_problem, places=places)
         kept |= self._parts(kept, "update.", "refused", RefusedProposal, _refused_problem)

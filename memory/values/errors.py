@@ -20,6 +20,7 @@ RecollectError
 │   ├── NotLastTurn               not_last_turn
 │   ├── UpdatePending             update_pending
 │   ├── FactsChanged              facts_changed
+│   ├── PreviewOutdated           preview_outdated
 │   ├── FactConflict              fact_conflict
 │   └── Rebuilding                reindex_running
 ├── StoreUnavailable        503   store_unavailable
@@ -170,6 +171,12 @@ class FactsChanged(Conflict):
     def __init__(self, message: str | None = None, *, details: Sequence[Mapping[str, str | None]] = ()) -> None:
         super().__init__(message)
         self.details = list(details)
+
+
+class PreviewOutdated(Conflict):
+    """Learning from this turn again would now do something else than was shown; look at the difference again."""
+
+    code = "preview_outdated"
 
 
 class FactConflict(Conflict):

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from recollect.memory.values.decision import Change, Proposal, RefusedProposal
 from recollect.memory.values.planned_write import PlannedWrite
+from recollect.memory.values.preview import Preview
 from recollect.memory.values.times import iso
 
 Status = Literal["pending", "done", "skipped", "failed"]
@@ -112,7 +113,7 @@ class Update:
     `remember_fact` calls, until the facts step checks their quotes. `learned` counts how often the turn was learned
     from before (see `relearning`), `wanted_model` is the model requested for the next time. `undo` is a person's
     request to take back what the turn taught, with its outcome. `earlier` is set once the turn was regenerated; `anew`
-    says that it is then learned from as for the first time.
+    says that it is then learned from as for the first time. `preview` is the last difference that a person was shown.
     """
 
     steps: Mapping[StepName, Step]
@@ -127,6 +128,12 @@ class Update:
     undo: Undo | None = None
     earlier: PreviousAnswer | None = None
     anew: bool = False
+    preview: Preview | None = None
+
+    @property
+    def voided(self) -> Preview | None:
+        """The preview once the turn has changed otherwise: it can no longer be applied."""
+        return None if self.preview is None else self.preview.ended("void")
 
     @property
     def status(self) -> Status:

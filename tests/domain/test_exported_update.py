@@ -44,6 +44,12 @@ def taught(*writes: Any, status: str = "pending", **more: Any) -> Fields:
     return turn(update={"steps": steps, "planned": True, "writes": list(writes), **more})
 
 
+def test_a_preview_is_dropped_and_named() -> None:
+    kept, dropped = sift_update(taught(preview={"id": "p", "at": "2026-01-01T00:00:00Z", "changes": [change()]}))
+    assert "preview" not in kept["update"]
+    assert dropped == ("update.preview: nobody was shown it here; it is dropped, and its turn comes in.",)
+
+
 BAD: list[tuple[Any, str]] = [
     (write(key=ATTACK), "key must be of the form"),
     (write(value="v" * 900_000), "value must have at most 1,000 characters"),

@@ -158,12 +158,13 @@ async def test_the_mock_logs_and_stores_nothing(
         assert await mock.reject_fact("id") == {}
         assert await mock.undo("turn") == {"turn_id": "turn", "undone": [], "left": []}
         assert await mock.learn("turn") == {}
+        assert await mock.apply_learning("turn", preview_id="preview") == {}
         assert await mock.add_text("secret") == {}
         assert await mock.chat("secret") == {}
         assert await mock.store_message("user", "secret") == {}
         assert await mock.stats() == {}
         assert await mock.clear() == {}
-    assert len(caplog.records) == 19
+    assert len(caplog.records) == 20
     assert "secret" not in caplog.text
     assert await asyncio.to_thread(lambda: list(tmp_path.iterdir())) == []
 
@@ -208,6 +209,9 @@ async def test_a_person_undoes_a_turn_and_has_it_learned_again(agent: MemoryAgen
     rehearsed = await agent.learn("turn-1", dry_run=True)
     assert [change["after"] for change in rehearsed["changes"]] == ["Ada"]
     assert await agent.get_user_facts() == {}
+    applied = await agent.apply_learning("turn-1", preview_id=rehearsed["preview_id"])
+    assert applied["update"]["changes"][-1:] == rehearsed["changes"]
+    assert await agent.get_user_facts() == {"name": "Ada"}
     assert (await agent.learn("turn-1"))["update"]["status"] == "done"
     assert await agent.get_user_facts() == {"name": "Ada"}
     assert turn["turn_id"] == "turn-1"

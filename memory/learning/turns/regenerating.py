@@ -84,7 +84,7 @@ def answered_anew(before: Update, owed: Update, *, at: datetime) -> Update:
     writes = tuple(write for write in before.writes if write.inserts or write.ends or write.replaces)
     inserted = [write.inserts for write in writes if write.inserts is not None]
     fact_ids = (*known.fact_ids, *(change.fact_id for change in before.changes), *inserted)
-    update = replace(owed, anew=True, learned=before.learned)
+    update = replace(owed, anew=True, learned=before.learned, preview=before.voided)
     if not fact_ids:
         return update
     earlier = PreviousAnswer(at, (*known.writes, *writes), tuple(dict.fromkeys(fact_ids)))

@@ -4,34 +4,46 @@ The request is written into the turn's update, and its facts step does it in the
 kill.
 """
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from recollect.memory.index.index_outbox import IndexOutbox
+from recollect.memory.learning.previewing import again, applied, check_as_shown
 from recollect.memory.learning.reconciliation import Plan
 from recollect.memory.learning.turns.explaining import Explaining
 from recollect.memory.learning.undoing import plan_undo
 from recollect.memory.ports.chat_model import ChatMessage
 from recollect.memory.ports.store import Store
 from recollect.memory.updates.updater import Updater
-from recollect.memory.values.errors import FactsChanged, InvalidRequest, NotFound, Problem, UpdatePending
-from recollect.memory.values.times import Clock
+from recollect.memory.values.errors import (
+    FactsChanged,
+    InvalidRequest,
+    NotFound,
+    PreviewOutdated,
+    Problem,
+    UpdatePending,
+)
+from recollect.memory.values.preview import Preview
+from recollect.memory.values.times import Clock, iso
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Left, Step, Undo, Update
 
 _TRIES = 10
 
 
-class Rehearsal(Protocol):
-    """Learns from a turn without storing anything."""
+class Previewing(Protocol):
+    """Plans what learning from a turn would do, without storing anything."""
 
     async def may_ask(self, model: str) -> bool:
         """Tell whether `model` can be asked. Raise ModelUnavailable if the provider does not answer."""
         ...
 
-    async def rehearse(self, turn: Turn, *, model: str | None = None) -> tuple[Plan, str]:
-        """Return the plan of learning from `turn` again, and the name of the model."""
+    async def preview(self, turn: Turn, *, model: str | None = None) -> Preview:
+        """Ask a model about `turn` again, and return what learning from its answer would change now."""
+        ...
+
+    async def plan_again(self, turn: Turn, preview: Preview) -> Plan:
+        """Return the plan that the preview's proposals make now. Raise PreviewOutdated if it cannot be made again."""
         ...
 
     async def prompt(self, turn: Turn) -> list[ChatMessage]:
@@ -52,7 +64,7 @@ class TurnService:
     store: Store
     points: IndexOutbox
     updater: Updater
-    learning: Rehearsal
+    learning: Previewing
     clock: Clock
     wait_seconds: float
     explaining: Explaining
@@ -81,7 +93,7 @@ class TurnService:
             wish = Undo(at=now, force=force)
             if made.is_nothing:
                 return _undone(turn_id, wish)
-            if not await self._wish(turn, update, lambda update, wish=wish: replace(update, undo=wish)):
+            if not await self._wish(turn, replace(update, undo=wish, preview=update.voided)):
                 continue
             _, update = await self._ended(user_id, turn_id)
             await self.points.sync_soon(user_id)
@@ -99,31 +111,51 @@ class TurnService:
             InvalidRequest: the provider lists no such model.
             ModelUnavailable: the provider does not say which models it lists.
         """
-
-        def again(update: Update) -> Update:
-            return replace(update, planned=False, learned=update.learned + 1, wanted_model=model, undo=None, anew=False)
-
         for _ in range(_TRIES):
             turn, update = await self._ended(user_id, turn_id)
             await self._check_model(model)
-            if await self._wish(turn, update, again):
-                ended = await self.updater.wait_ended(user_id=user_id, turn_id=turn_id, seconds=self.wait_seconds)
-                await self.points.sync_soon(user_id)
-                return {"turn_id": turn_id, "update": (ended or again(update)).as_json()}
+            wished = again(update, model=model)
+            if await self._wish(turn, wished):
+                return await self._learned(user_id, turn_id, wished)
         raise UpdatePending(turn_id=turn_id)
 
-    async def rehearse(self, user_id: str, turn_id: str, *, model: str | None = None) -> dict[str, Any]:
-        """Return what learning again would change and refuse now. Store nothing. Raise as `learn` does."""
-        turn, _ = await self._ended(user_id, turn_id)
+    async def preview_learning(self, user_id: str, turn_id: str, *, model: str | None = None) -> dict[str, Any]:
+        """Return what learning again would change and refuse now, and keep it to be applied. Change no fact.
+
+        A turn has one preview: the next takes its place. Raise as `learn` does.
+        """
+        turn, update = await self._ended(user_id, turn_id)
         await self._check_model(model)
-        plan, name = await self.learning.rehearse(turn, model=model)
-        return {
-            "turn_id": turn_id,
-            "model": name,
-            "changes": [change.as_json() for change in plan.changes],
-            "refused": [asdict(refused) for refused in plan.refused],
-            "dry_run": True,
-        }
+        preview = await self.learning.preview(turn, model=model)
+        # A conditional write: what the model was shown may be out of date if the turn has changed since.
+        if not await self._rewrite(turn, replace(update, preview=preview)):
+            raise UpdatePending("The turn has changed meanwhile; ask for the difference again.", turn_id=turn_id)
+        return _shown(turn_id, preview)
+
+    async def apply_learning(self, user_id: str, turn_id: str, *, preview_id: str) -> dict[str, Any]:
+        """Do what a preview of the turn showed, without asking a model: {"turn_id", "update"}.
+
+        It is planned again first. Return the result again if the preview is applied already.
+
+        Raises:
+            NotFound: the turn has no such preview.
+            PreviewOutdated: it has expired, or would do something else now; nothing was done.
+        """
+        for _ in range(_TRIES):
+            turn, update = await self._ended(user_id, turn_id)
+            preview = update.preview
+            if preview is None or preview.id != preview_id:
+                raise NotFound("There is no such preview of this turn; ask for the difference again.")
+            if preview.state == "applied":
+                return {"turn_id": turn_id, "update": update.as_json()}
+            if not preview.is_open(self.clock()):
+                raise PreviewOutdated
+            made = await self.learning.plan_again(turn, preview)
+            check_as_shown(preview, made)
+            wished = applied(update, preview, made)
+            if await self._wish(turn, wished):
+                return await self._learned(user_id, turn_id, wished)
+        raise UpdatePending(turn_id=turn_id)
 
     async def prompt(self, user_id: str, turn_id: str) -> dict[str, Any]:
         """Return what a model would be asked about the turn now: {"turn_id", "messages"}. Ask nobody."""
@@ -153,14 +185,34 @@ class TurnService:
             raise UpdatePending(turn_id=turn_id)
         return turn, turn.update
 
-    async def _wish(self, turn: Turn, update: Update, change: Callable[[Update], Update]) -> bool:
-        """Write a request for the facts step into the ended update; return False if that has changed meanwhile."""
-        wished = replace(change(update), steps={**update.steps, "facts": Step()})
-        # A conditional write: it fails if a worker or another request has changed the update since it was read.
-        if not await self.store.conversations.rewrite(turn, result=turn.result or {}, update=wished):
+    async def _wish(self, turn: Turn, update: Update) -> bool:
+        """Have the facts step run for the turn's new `update`; return False if the old one has changed meanwhile."""
+        if not await self._rewrite(turn, replace(update, steps={**update.steps, "facts": Step()})):
             return False
         self.updater.notify(turn.message.user_id)
         return True
+
+    async def _rewrite(self, turn: Turn, update: Update) -> bool:
+        """Write the ended turn's update; return False if a worker or another request has changed it meanwhile."""
+        return await self.store.conversations.rewrite(turn, result=turn.result or {}, update=update)
+
+    async def _learned(self, user_id: str, turn_id: str, wished: Update) -> dict[str, Any]:
+        """Wait until the facts step has done what was `wished`; return the turn's update for the HTTP contract."""
+        ended = await self.updater.wait_ended(user_id=user_id, turn_id=turn_id, seconds=self.wait_seconds)
+        await self.points.sync_soon(user_id)
+        return {"turn_id": turn_id, "update": (ended or wished).as_json()}
+
+
+def _shown(turn_id: str, preview: Preview) -> dict[str, Any]:
+    return {
+        "turn_id": turn_id,
+        "model": preview.model,
+        "changes": [change.as_json() for change in preview.changes],
+        "refused": [asdict(refused) for refused in preview.refused],
+        "dry_run": True,
+        "preview_id": preview.id,
+        "expires_at": iso(preview.expires_at),
+    }
 
 
 def _undone(turn_id: str, undo: Undo) -> dict[str, Any]:

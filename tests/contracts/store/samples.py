@@ -9,6 +9,7 @@ from recollect.memory.ports.store import Store
 from recollect.memory.values.decision import Change, Proposal, RefusedProposal
 from recollect.memory.values.fact import Ended, Fact
 from recollect.memory.values.planned_write import PlannedWrite
+from recollect.memory.values.preview import Preview
 from recollect.memory.values.turn import Exchange, Message
 from recollect.memory.values.update import Left, PreviousAnswer, Step, Undo, Update, not_owed
 
@@ -108,6 +109,16 @@ def full_update() -> Update:
             done=True,
         ),
         anew=True,
+        preview=Preview(
+            id="p1",
+            at=NOW + timedelta(microseconds=5),
+            model="m/2",
+            proposals=(Proposal("update", "k", "Ünï", None, "e", 1, tags=("$a.b",)),),
+            named=("f0",),
+            changes=(Change("update", "f6", "k", "v", "Ünï", "e"),),
+            writes=(PlannedWrite(at_ms=5, inserts="f6", ends="f0", key="k", value="Ünï", statement="s"),),
+            refused=(RefusedProposal("delete", "f1", None, None, "", "learning again deletes nothing"),),
+        ),
     )
 
 

@@ -213,7 +213,7 @@ async def test_learning_again_brings_back_what_was_undone_and_leaves_what_came_l
     await home.turn("a", says("city", "Oslo"), says("name", "Ada"), says("job", "nurse"))
     await home.turn("b", BERGEN)
     await home.facts.forget("ada", (await home.one("job")).id)
-    rehearsed = await home.turns.rehearse("ada", "a", model="other")
+    rehearsed = await home.turns.preview_learning("ada", "a", model="other")
     assert (rehearsed["model"], rehearsed["dry_run"]) == ("other", True)
     assert {change["decision"] for change in rehearsed["changes"]} <= {"keep"}
     learned = await home.turns.learn("ada", "a", model="other")
@@ -231,24 +231,26 @@ async def test_learning_again_brings_back_what_was_undone_and_leaves_what_came_l
     await home.check_index()
 
 
-async def test_a_dry_run_stores_nothing(home: House) -> None:
+async def test_a_dry_run_changes_no_fact(home: House) -> None:
     turn = await home.turn("a", says("city", "Oslo"))
     home.extractor.lessons[turn.message.content] = (says("city", "Oslo"), Proposal("add", "turn", "a", None, "Turn a"))
-    rehearsed = await home.turns.rehearse("ada", "a")
+    rehearsed = await home.turns.preview_learning("ada", "a")
     assert shown(rehearsed["changes"]) >= {("add", "turn", None, "a")}
-    assert await home.stored("a") == turn
+    stored = await home.stored("a")
+    assert stored.update is not None
+    assert replace(stored, update=replace(stored.update, preview=None)) == turn, "the preview alone is kept"
     assert await home.known() == {"city": "Oslo"}
 
 
 async def test_unknown_unfinished_and_pending_turns_are_refused(home: House) -> None:
     await home.turn("a", says("city", "Oslo"))
-    for verb in (home.turns.undo, home.turns.learn, home.turns.rehearse):
+    for verb in (home.turns.undo, home.turns.learn, home.turns.preview_learning):
         for user, turn_id in (("bob", "a"), ("ada", "never")):
             with pytest.raises(NotFound):
                 await verb(user, turn_id)
     message = Message("ada", "t1", "open", "user", "Hello.", home.clock())
     await home.store.conversations.accept(message)
-    for verb in (home.turns.undo, home.turns.learn, home.turns.rehearse):
+    for verb in (home.turns.undo, home.turns.learn, home.turns.preview_learning):
         with pytest.raises(UpdatePending):
             await verb("ada", "open")
 

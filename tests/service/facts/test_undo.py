@@ -99,7 +99,7 @@ def test_learning_again_after_an_undo(ada: FactsOf) -> None:
     second = tell(ada, SECOND)
     undo(ada, second)
     rehearsed = ask(ada, second, "learn", {"dry_run": True}).json()
-    assert set(rehearsed) == {"turn_id", "model", "changes", "refused", "dry_run"}
+    assert set(rehearsed) == {"turn_id", "model", "changes", "refused", "dry_run", "preview_id", "expires_at"}
     assert (rehearsed["turn_id"], rehearsed["dry_run"]) == (second, True)
     assert {check(CHANGE, change)["after"] for change in rehearsed["changes"]} == {"Rome", "nurse"}
     assert [check(NO, no)["decision"] for no in rehearsed["refused"]] == ["delete"], "it never removes"

@@ -1,6 +1,7 @@
 """The page of a turn, and a person's acts on it, without JavaScript."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -74,6 +75,46 @@ def test_what_changed_since_is_listed_and_the_rest_undone(served: Service, visit
     assert "Left as they were" in visitor.page(own)
 
 
+def preview_id_of(page: str) -> str:
+    found = re.search(r'name="preview_id" value="([^"]+)"', page)
+    assert found is not None
+    return found[1]
+
+
+def test_learning_again_shows_its_difference_first_and_does_exactly_that(
+    served: Service, visitor: Visitor, model: FakeOpenAI, user: str
+) -> None:
+    own = f"/users/{user}/turns/{told(served, user)}"
+    asked = visitor.page(f"{own}/learn")
+    assert f'action="{own}/learn/preview"' in asked
+    assert "would change nothing" in visitor.post(f"{own}/learn/preview").text
+    teach(model, {MESSAGE: [add("green", key="colour", evidence="I like green"), add("tin", key="metal")]})
+    difference = visitor.post(f"{own}/learn/preview")
+    assert difference.status_code == 200
+    assert '<ins><bdi class="said">green</bdi></ins>' in difference.text
+    assert "Refused:" in difference.text
+    assert facts(served, user) == {"city": "Oslo"}
+    calls = len(model.extractions)
+    done = visitor.post(f"{own}/learn", preview_id=preview_id_of(difference.text))
+    assert (done.status_code, done.headers["location"]) == (303, own)
+    assert facts(served, user) == {"city": "Oslo", "colour": "green"}
+    assert len(model.extractions) == calls
+    assert "<mark>I like green</mark>" in visitor.page(own)
+
+
+def test_what_would_differ_by_now_is_not_done(served: Service, visitor: Visitor, model: FakeOpenAI, user: str) -> None:
+    own = f"/users/{user}/turns/{told(served, user)}"
+    teach(model, {MESSAGE: [add("green", key="colour", evidence="I like green")]})
+    preview_id = preview_id_of(visitor.post(f"{own}/learn/preview").text)
+    served.http.put(f"/api/users/{user}/facts/by-key/colour", json={"value": "blue"})
+    stopped = visitor.post(f"{own}/learn", preview_id=preview_id)
+    assert stopped.status_code == 409
+    assert "Nothing was changed." in stopped.text
+    assert "Show the difference" in stopped.text
+    assert facts(served, user) == {"city": "Oslo", "colour": "blue"}
+    assert visitor.post(f"{own}/learn", preview_id="never").status_code == 404
+
+
 def test_the_last_reply_is_regenerated(served: Service, visitor: Visitor, model: FakeOpenAI, user: str) -> None:
     first, last = told(served, user), told(served, user, LATER)
     pages = [visitor.page(f"/users/{user}/turns/{turn_id}") for turn_id in (first, last)]
@@ -112,7 +153,7 @@ def test_what_was_forgotten_since_is_named_as_such(offline: Service, user: str) 
         assert "(forgotten since)" in page
 
 
-@pytest.mark.parametrize("path", ["", "/undo", "/regenerate"])
+@pytest.mark.parametrize("path", ["", "/undo", "/learn", "/regenerate"])
 def test_no_page_of_a_turn_that_is_not_there(offline: Service, user: str, path: str) -> None:
     with Visitor(offline) as visitor:
         answer = visitor.get(f"/users/{user}/turns/nothing{path}")
