@@ -1,6 +1,7 @@
 """One turn as the page "Talk" shows it: its words, what was recalled for it, and what it taught."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from recollect.memory.memory import Memory
@@ -20,7 +21,9 @@ SKIPPED: Mapping[str, str] = {
     "imported": "It was imported, and not learned from.",
 }
 """Why a turn was not learned from, by the reason of its update."""
-NOTHING_RECALLED: Json = {"window": 0, "facts": {}, "summary": None, "hits": [], "degraded": []}
+MOST_FACTS = 8
+"""How many known facts stand beside a turn; the rest are counted, and the turn's own page has them."""
+NOTHING_RECALLED: Json = {"window": 0, "facts": {}, "more_facts": 0, "summary": None, "hits": [], "degraded": []}
 BLANK: Json = {
     "turn_id": "",
     "thread_id": "",
@@ -55,9 +58,11 @@ def fields_of(memory: Memory, turn: Turn) -> Json:
 
 def recalled_of(memory: Json) -> Json:
     """Return what the template shows of a turn's recalled memory."""
+    facts: Json = memory["facts"]
     return {
         "window": memory["window"],
-        "facts": memory["facts"],
+        "facts": dict(islice(facts.items(), MOST_FACTS)),
+        "more_facts": max(0, len(facts) - MOST_FACTS),
         "summary": memory["summary"],
         "hits": memory["hits"],
         "degraded": [FETCHES.get(name, name) for name in memory["degraded"]],

@@ -125,6 +125,15 @@ def test_a_thread_shows_its_last_turns_and_the_earlier_threads(offline: Service,
     assert visitor.page(f"/users/{user}/talk").count('id="turn-') == 1
 
 
+def test_many_facts_are_counted(offline: Service, visitor: Visitor, user: str) -> None:
+    for number in range(11):
+        body = {"value": f"value {number}"}
+        assert offline.http.put(f"/api/users/{user}/facts/by-key/key_{number}", json=body).is_success
+    sent = say(visitor, user, "What do you know about me?")
+    page = visitor.page(sent.headers["location"])
+    assert "and 3 more facts" in page
+
+
 def test_an_open_page_gets_parts_of_the_page(visitor: Visitor, user: str) -> None:
     answer = stream(visitor, user, message=f"My name is Ada. {HOSTILE}", turn_id="t|1", thread_id="one")
     assert answer.headers["content-type"].startswith("text/event-stream")
