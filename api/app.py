@@ -51,7 +51,6 @@ from recollect.api.telemetry.observers import open_observer
 from recollect.api.version import VERSION
 from recollect.graph.resources import Services, SharedServices, shared
 from recollect.graph.turns import TurnRunner
-from recollect.memory.index.reindexing import Reindexer
 from recollect.memory.memory import Memory
 from recollect.settings import Settings, current_settings
 
@@ -172,7 +171,7 @@ def _lifespan(
             app.state.turns = turns = TurnRunner(opened)
             memory = opened.memory
             app.state.stop_bulk = memory.bulk.stop
-            app.state.reindexer = reindexer = Reindexer(memory.store, memory.index, memory.embedder)
+            app.state.reindexer = reindexer = memory.operations.reindexer()
             app.state.mcp = mcp_door = mcp.McpDoor(memory)
             try:
                 app.state.visits = Visits(entry, _page_sessions(chosen, memory))
@@ -234,10 +233,9 @@ def _page_sessions(settings: Settings, memory: Memory) -> PageSessions | None:
     if settings.auth == "none":
         return None
     return PageSessions(
-        memory.store.sessions,
+        memory.sessions,
         memory.keys,
-        memory.fences,
-        clock=memory.clock,
+        clock=memory.now,
         idle=timedelta(minutes=settings.session_minutes),
         has_keys=settings.auth == "api_key",
     )
@@ -253,7 +251,7 @@ async def _drain(app: FastAPI, opened: Services, turns: TurnRunner) -> None:
     now = asyncio.get_running_loop().time
     stop_at: float = getattr(app.state, "stop_at", now() + opened.memory.config.shutdown_seconds)
     await turns.drain(max(0.0, stop_at - now()))
-    await opened.memory.updater.drain(max(0.0, stop_at - now()))
+    await opened.memory.operations.drain(max(0.0, stop_at - now()))
 
 
 app = create_app(guarded=OWN_PATHS, visitor=STUDIO)

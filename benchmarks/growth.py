@@ -44,7 +44,7 @@ class Reads:
 
 async def seed(memory: Memory, *, have: int, messages: int) -> None:
     """Grow from `have` messages of all users to `messages`, two a turn; the first are the reader's own."""
-    step = IndexStep(memory.index, memory.embedder, memory.store.timeline)
+    step = IndexStep(memory.parts.index, memory.parts.embedder, memory.parts.store.timeline)
     for start in range(have // 2, messages // 2, _AT_ONCE):
         turns = range(start, min(start + _AT_ONCE, messages // 2))
         stored = await asyncio.gather(*(_store(memory, number) for number in turns))
@@ -53,7 +53,7 @@ async def seed(memory: Memory, *, have: int, messages: int) -> None:
 
 async def _store(memory: Memory, number: int) -> tuple[Message, Message]:
     scope = READER if number < OWN_TURNS else _other(number)
-    said = Message(scope.user_id, scope.thread, f"turn-{number}", "user", telling(number), memory.clock())
+    said = Message(scope.user_id, scope.thread, f"turn-{number}", "user", telling(number), memory.now())
     message = await memory.accept(said)
     turn = await memory.commit(message, reply=REPLY, result=_RESULT, update=_DONE)
     if turn.reply is None:

@@ -88,18 +88,18 @@ async def _rankings(memory: Memory, talk: Talk, question: Question, grid: Sequen
     named = await asyncio.to_thread(find_interval, question.text, now=talk.asked_at, timezone=UTC)
     if named is not None and asks_for_nothing_else(named.rest):
         return [given] * len(grid)  # a period is listed, not ranked
-    names = await memory.store.timeline.names(talk.id, limit=MOST_NAMES)
+    names = await memory.parts.store.timeline.names(talk.id, limit=MOST_NAMES)
     query = prepare(question.text, names=names, period=named.period if named is not None else None)
-    meaning = memory.embedder.knows_meaning
+    meaning = memory.parts.embedder.knows_meaning
     sought = CandidateQuery(
         scope=Scope(talk.id),
-        dense=await memory.embedder.embed_query(query.dense_text),
+        dense=await memory.parts.embedder.embed_query(query.dense_text),
         bm25=query.bm25,
         kinds=("episode",),
         period=query.period,
         has_context=meaning,
     )
-    candidates = await retrieve(memory.index, sought)
+    candidates = await retrieve(memory.parts.index, sought)
     base = signals_for(candidates, knows_meaning=meaning)
     found = [_hits(rank(candidates, query, knows_meaning=meaning, signals=weights.of(base))) for weights in grid]
     if [hit.entry.id for hit in found[0]] != [hit.entry.id for hit in given]:

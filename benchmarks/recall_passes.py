@@ -50,9 +50,9 @@ async def add_facts(memory: Memory, talks: Sequence[Talk]) -> None:
         by_id = {said.message_id: said for said in talk.messages}
         for number, observed in enumerate(talk.observations):
             fact = _fact(talk.id, number, observed.statement, by_id[observed.message_id])
-            if not await memory.store.facts.insert(fact):
+            if not await memory.parts.store.facts.insert(fact):
                 raise RuntimeError("A fact was there already.")
-        await memory.points.sync(talk.id)
+        await memory.parts.points.sync(talk.id)
     await _check_indexed(memory, {talk.id: len(talk.messages) + len(talk.observations) for talk in talks})
 
 
@@ -76,7 +76,7 @@ def _fact(user_id: str, number: int, statement: str, said: Said) -> Fact:
 
 async def _check_indexed(memory: Memory, points: dict[str, int]) -> None:
     for user_id, expected in points.items():
-        found = await memory.index.count(user_id=user_id)
+        found = await memory.parts.index.count(user_id=user_id)
         if found != expected:
             raise RuntimeError(f"{user_id} has {found} points in place of {expected}.")
 

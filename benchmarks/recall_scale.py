@@ -115,19 +115,20 @@ async def scale(memory: Memory, sizes: Scale) -> tuple[list[Row], dict[str, Any]
     talker, have, found = Talker(), 0, list[dict[str, Any]]()
     await _import(memory, talker, OWNER, sizes.own)
     say(f"{sizes.own:,} messages of the user are in")
-    fast = replace(memory, embedder=RandomVectors(memory.embedder, await memory.embedder.dimension()))
+    random = RandomVectors(memory.parts.embedder, await memory.parts.embedder.dimension())
+    fast = replace(memory, parts=replace(memory.parts, embedder=random))
     for others in sizes.others:
         for start in range(have, others, _USER_MESSAGES):
             await _import(fast, talker, f"other-{start}", min(_USER_MESSAGES, others - start))
         have = others
         say(f"{others:,} messages of others are in")
         found.append({"own": sizes.own, "others": others, **await _timed(memory, talker, sizes.times)})
-    return _rows(found, memory.embedder.model), {"embedder": memory.embedder.model, "searches": found}
+    return _rows(found, memory.parts.embedder.model), {"embedder": memory.parts.embedder.model, "searches": found}
 
 
 async def _import(memory: Memory, talker: Talker, user_id: str, count: int) -> None:
     result = await import_lines(memory, split_lines(talker.lines(user_id, count)))
-    if result.imported != count or await memory.index.count(user_id=user_id) != count:
+    if result.imported != count or await memory.parts.index.count(user_id=user_id) != count:
         raise RuntimeError(f"Not all of {count} messages are stored and indexed.")
 
 

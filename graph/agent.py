@@ -64,7 +64,7 @@ def next_node(state: State) -> str:
 async def _built_in(state: State, services: Services, listener: Listener, chat: ClientChat) -> Json:
     memory = services.memory
     remembered = Remembered(state["facts"], state["notes"], state["summary"], state["hits"], state["fact_ids"])
-    block = await block_for(state["message"], remembered, config=memory.config, today=memory.clock().date())
+    block = await block_for(state["message"], remembered, config=memory.config, today=memory.now().date())
     request = ChatRequest(
         messages=chat_messages(
             instructions=services.instructions,

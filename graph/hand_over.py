@@ -24,7 +24,7 @@ async def hand_over(state: State, runtime: Runtime[Context]) -> Json:
     timings = {**state["timings_ms"], "total": round((perf_counter() - state["started"]) * 1000, 3)}
     result = turn_result(state, timings) | {"tool_calls": _for_the_client(calls)}
     text = SAID_SEPARATOR.join(earlier_replies(state)) if calls else state["reply"] or ""
-    reply = replace(message, role="assistant", content=text, created_at=live.services.memory.clock(), metadata={})
+    reply = replace(message, role="assistant", content=text, created_at=live.services.memory.now(), metadata={})
     update = not_owed("not stored")
     if calls:
         await _keep_round(state, live, Turn(message, reply, result, update))
@@ -37,11 +37,8 @@ async def _keep_round(state: State, live: LiveContext, turn: Turn) -> None:
     scope, fence = scope_of(state, stateless=live.is_stateless), live.fence
     own_rounds = state["exchange"][state["brought"] :]
     if live.chat.response is not None and scope.thread_id is not None and fence is not None:
-        records = live.services.memory.store.client_records
         record = open_round(turn, live.chat, state["exchange"], state["proposals"])
-        async with fence.writing() as writing:
-            writing.on_erased(lambda: records.remove(user_id=record.user_id, record_id=record.id))
-            await records.put(record)
+        await live.services.memory.client_records.put(record, fence)
     elif any(item["role"] == "tool" for item in own_rounds):
         # Rounds kept after an erasure would survive it: the erasure has dropped the user's rounds by then.
         if fence is not None:

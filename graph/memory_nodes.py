@@ -40,7 +40,7 @@ async def load_window(state: State, runtime: Runtime[Context]) -> Json:
     fresh = _fresh_turn(state, services, options, live.chat) | _brought(live, scope)
     if accepted is None:
         # In Studio no service has stored the message yet; it is stored before the model is called.
-        accepted = await services.memory.accept(message_of(state, fresh["turn_id"], services.memory.clock()))
+        accepted = await services.memory.accept(message_of(state, fresh["turn_id"], services.memory.now()))
         fresh |= {"accepted": {**accepted.as_json(), "position": accepted.position}}
     before = accepted.position
 
@@ -152,9 +152,7 @@ async def update_memory(state: State, runtime: Runtime[Context]) -> Json:
     if not state["committed"]:
         return {"update": state["update"]}
     memory = (await live_context(runtime)).services.memory
-    update = await memory.updater.wait_tried(
-        user_id=state["user_id"], turn_id=state["committed"], seconds=memory.config.memory_wait_seconds
-    )
+    update = await memory.tried(user_id=state["user_id"], turn_id=state["committed"])
     return {"update": update.as_json() if update is not None else state["update"]}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from recollect.graph.history import KnownMessage, align, ends_with, fingerprint, goes_on, leading_system, repeats_last
 from recollect.graph.state import Json
-from recollect.memory.ports.conversations import Conversations
+from recollect.memory.memory import Memory
 from recollect.memory.values.errors import NotFound
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Exchange, Message
@@ -50,15 +50,15 @@ class Past:
         return self.last.turn_id if follows else None
 
 
-async def read_past(conversations: Conversations, scope: Scope, history: Sequence[Json]) -> Past:
+async def read_past(memory: Memory, scope: Scope, history: Sequence[Json]) -> Past:
     """Read as many turns as the history may have, and one more."""
     said = sum(message["role"] == "user" for message in history)
     limit = min(said + 2, MOST_TURNS)
-    turns = await conversations.recent(scope, limit=limit)
-    behind = await conversations.messages(scope, limit=MOST_TURNS, after=turns[-1].assistant.position if turns else 0)
+    turns = await memory.recent(scope, limit=limit)
+    behind = await memory.messages(scope, limit=MOST_TURNS, after=turns[-1].assistant.position if turns else 0)
     unfinished = [message for message in behind if message.role == "user" and not message.absent]
     last = unfinished[-1] if unfinished else None
-    kept = await _kept(conversations, turns[-1].user) if turns and last is None and fingerprint(history) else None
+    kept = await _kept(memory, turns[-1].user) if turns and last is None and fingerprint(history) else None
     return Past(history, turns, len(turns) < limit, last, kept)
 
 
@@ -79,19 +79,19 @@ def continued(history: Sequence[Json], exchanges: Sequence[Exchange]) -> Branch:
     return Branch((*history[:opening], *said, *history[opening:]), KnownMessage(known))
 
 
-async def read_until(conversations: Conversations, scope: Scope, turn_id: str, limit: int) -> list[Exchange]:
+async def read_until(memory: Memory, scope: Scope, turn_id: str, limit: int) -> list[Exchange]:
     """Read the thread's last `limit` turns up to the turn `turn_id`.
 
     Raises:
         NotFound: the thread has no such turn.
     """
-    turn = await conversations.turn(user_id=scope.user_id, turn_id=turn_id)
+    turn = await memory.find_turn(user_id=scope.user_id, turn_id=turn_id)
     if turn is None or turn.reply is None or turn.message.thread_id != scope.thread:
         raise NotFound("The response that this one continues is gone.")
-    return await conversations.recent(scope, limit=limit, before=turn.message.position + 2)
+    return await memory.recent(scope, limit=limit, before=turn.message.position + 2)
 
 
-async def _kept(conversations: Conversations, message: Message) -> str | None:
+async def _kept(memory: Memory, message: Message) -> str | None:
     """Return the fingerprint that is kept with the message's turn."""
-    turn = await conversations.turn(user_id=message.user_id, turn_id=message.turn_id)
+    turn = await memory.find_turn(user_id=message.user_id, turn_id=message.turn_id)
     return None if turn is None or turn.result is None else turn.result.get(FINGERPRINT)

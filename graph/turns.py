@@ -40,7 +40,7 @@ class TurnRunner:
         self._rounds = OpenRounds()
         self.graph = asyncio.create_task(asyncio.to_thread(load_graph), name="graph-load")
         """The graph, once it is imported: the service answers meanwhile, and the first turn waits for it."""
-        services.memory.fences.listeners.append(self.end_erased)
+        services.memory.on_erasing(self.end_erased)
 
     def start(self, request: TurnRequest) -> RunningTurn:
         """Begin the turn, or join it where it is running already.
@@ -126,8 +126,8 @@ class TurnRunner:
         turn without a thread waits for nothing.
         """
         if running.request.scope.thread_id is None:
-            fence = await self._memory.fences.observe(running.request.scope)
-            message = running.message(created_at=self._memory.clock())
+            fence = await self._memory.observe(running.request.scope)
+            message = running.message(created_at=self._memory.now())
             return await self._begin(running, message, None, None, fence)
         looking = asyncio.create_task(self._finished(running), name="turn-look")
         holding = asyncio.create_task(self._hold(running, looking), name="turn-hold")
@@ -144,8 +144,7 @@ class TurnRunner:
 
     async def _hold(self, running: RunningTurn, looking: "asyncio.Task[Turn | None]") -> None:
         """Hold the thread from the turn's acceptance to its reply; the update goes on after it."""
-        waits = self._memory.config.thread_wait_seconds
-        async with self._memory.store.queue.turn(running.request.scope, wait_seconds=waits):
+        async with self._memory.held(running.request.scope):
             if await looking is not None:
                 return
             # Another process may have finished it while this one waited for the thread.
@@ -154,13 +153,13 @@ class TurnRunner:
                 running.saved(stored)
                 return
             # The fence is observed before the history is read: an erasure from here on refuses the turn's writes.
-            fence = await self._memory.fences.observe(running.request.scope)
+            fence = await self._memory.observe(running.request.scope)
             known = await self._place(running)
             replaced = await self._replaced(running)
             if replaced is not None:
                 message = replaced.message
             else:
-                message = running.message(created_at=self._memory.clock())
+                message = running.message(created_at=self._memory.now())
                 if running.request.chat is None or not running.request.chat.stores_late:
                     message = await self._memory.accept(message, fence=fence)
             await self._begin(running, message, replaced, known, fence)
@@ -185,7 +184,7 @@ class TurnRunner:
         request = running.request
         if request.chat is None:
             return None
-        past = await read_past(self._memory.store.conversations, request.scope, request.chat.history)
+        past = await read_past(self._memory, request.scope, request.chat.history)
         if request.turn_id is None and (turn_id := past.unfinished(request.message)) is not None:
             running.means(turn_id, regenerate=False)
         elif request.chat.appends:
@@ -204,7 +203,7 @@ class TurnRunner:
         if chat.follows is None or (past.turns and past.turns[-1].user.turn_id == chat.follows):
             return past.known()
         window = running.request.options.get("window", self._memory.config.window)
-        exchanges = await read_until(self._memory.store.conversations, running.request.scope, chat.follows, window)
+        exchanges = await read_until(self._memory, running.request.scope, chat.follows, window)
         branch = continued(chat.history, exchanges)
         running.brings(replace(chat, history=branch.history))
         return branch.known

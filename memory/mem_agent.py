@@ -139,7 +139,7 @@ class MemoryAgent:
         """Count what the user, or this thread, has: `turns`, `messages`, `facts`, `points` and so on."""
         memory = await self._open()
         wanted = self._scope if scope == "thread" else Scope(self._scope.user_id)
-        return await figures(memory.store, memory.index, wanted)
+        return await figures(memory, wanted)
 
     async def clear(self) -> dict[str, int]:
         """Delete the thread: messages, summary and working memory; the user's facts stay. Return the counts by kind."""
@@ -224,7 +224,7 @@ class MemoryAgent:
         `facts` is the whole user-fact dict, on every page.
         """
         memory = await self._open()
-        shown = FactFilter(memory.clock(), scope, self._scope.thread, tag, as_of, status)
+        shown = FactFilter(memory.now(), scope, self._scope.thread, tag, as_of, status)
         page = await memory.facts.page(self._scope.user_id, shown, limit=limit, after=cursor)
         return {
             "items": [fact.as_json() for fact in page.items],
@@ -334,14 +334,14 @@ class MemoryAgent:
         return [message for exchange in exchanges for message in exchange.messages]
 
     async def _newest_equal(self, memory: Memory, user_message: str, assistant_response: str) -> str | None:
-        for exchange in await memory.store.conversations.recent(self._scope, limit=1):
+        for exchange in await memory.recent(self._scope, limit=1):
             if (exchange.user.content, exchange.assistant.content) == (user_message, assistant_response):
                 return exchange.user.turn_id
         return None
 
     def _queue(self, memory: Memory) -> AbstractAsyncContextManager[None]:
         """Hold the thread for one turn, once the turns before it have ended."""
-        return memory.store.queue.turn(self._scope, wait_seconds=memory.config.thread_wait_seconds)
+        return memory.held(self._scope)
 
     def _here(self, edit: FactEdit) -> FactEdit:
         """Return the edit, with this thread's id where its scope is "thread" and it names none."""
@@ -355,7 +355,7 @@ class MemoryAgent:
             turn_id=turn_id,
             role="user",
             content=content,
-            created_at=memory.clock(),
+            created_at=memory.now(),
         )
 
 

@@ -1,75 +1,90 @@
 """The memory as the service and the library see it: the verbs of a turn, over whatever backends were opened."""
 
-import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.documents.document_service import DocumentService
 from recollect.memory.erasure.erasing import Erasing
-from recollect.memory.erasure.fences import Fence, Fences, Writing
+from recollect.memory.erasure.fenced_records import FencedClientRecords, FencedSessions
+from recollect.memory.erasure.fences import Fence, Writing
 from recollect.memory.facts.fact_service import FactService
-from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.language.trivial import is_trivial
 from recollect.memory.learning.text_learning import TextLearning
 from recollect.memory.learning.turns.deleting import TurnDeleting
 from recollect.memory.learning.turns.regenerating import Regenerating, last_turn, reopen
 from recollect.memory.learning.turns.turn_service import TurnService
+from recollect.memory.operations import Operations
+from recollect.memory.parts import Parts
 from recollect.memory.ports.chat_model import ChatModel
-from recollect.memory.ports.embedder import Embedder
 from recollect.memory.ports.key_ring import KeyRing
 from recollect.memory.ports.observing import Observer
-from recollect.memory.ports.store import Store
-from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.recall.recall import Recall
 from recollect.memory.threads.recorded_hits import RecordedHits, bounded
 from recollect.memory.threads.summary_step import summary_is_owed
 from recollect.memory.threads.thread_service import ThreadService
-from recollect.memory.updates.retention import Retention
-from recollect.memory.updates.updater import Updater
 from recollect.memory.values.decision import Proposal
-from recollect.memory.values.errors import RecollectError, StoreUnavailable, TurnConflict, UserErased
+from recollect.memory.values.errors import StoreUnavailable, TurnConflict, UserErased
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope, check_id
 from recollect.memory.values.text import check_message
 from recollect.memory.values.thread_record import ThreadRecord
-from recollect.memory.values.times import Clock
-from recollect.memory.values.turn import Message, Turn
-from recollect.memory.values.update import Update, owed
+from recollect.memory.values.turn import Exchange, Message, Turn
+from recollect.memory.values.update import StepName, Update, owed
 
 logger = logging.getLogger(__name__)
-
-PING_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
 class Memory:
-    """An open memory. `memory.opening.open_memory` opens and closes it; it holds no state of its own."""
+    """An open memory. `memory.opening.open_memory` opens and closes it; it holds no state of its own.
+
+    A turn's verbs are its own; the fields have those about one noun each. `parts` are for the rooms of `memory/` alone.
+    """
 
     config: MemoryConfig
-    store: Store
-    index: VectorIndex
-    embedder: Embedder
     chat: ChatModel
-    extraction_model: str
     recall: Recall
-    updater: Updater
     facts: FactService
     turns: TurnService
     threads: ThreadService
     documents: DocumentService
     texts: TextLearning
-    points: IndexOutbox
-    bounds: Retention
-    bulk: Bulk
     keys: KeyRing
-    fences: Fences
     erasing: Erasing
-    clock: Clock
+    operations: Operations
+    bulk: Bulk
     observer: Observer
+    parts: Parts
+
+    def now(self) -> datetime:
+        """Return the memory's time (UTC)."""
+        return self.parts.clock()
+
+    async def observe(self, scope: Scope) -> Fence:
+        """Return a fence that refuses writes once the scope was erased; observe it before anything is read for them.
+
+        Raises:
+            UserErased: an erasure of the scope is under way.
+            StoreUnavailable: the store cannot be reached.
+        """
+        return await self.parts.fences.observe(scope)
+
+    def on_erasing(self, listener: Callable[[Scope], None]) -> None:
+        """Call `listener` with each scope whose erasure begins in this process."""
+        self.parts.fences.listeners.append(listener)
+
+    def held(self, scope: Scope) -> AbstractAsyncContextManager[None]:
+        """Hold the scope's thread, behind those who came before; turns of a thread run one after another.
+
+        Raises:
+            ThreadBusy: it was not free within THREAD_WAIT_SECONDS.
+        """
+        return self.parts.store.queue.turn(scope, wait_seconds=self.config.thread_wait_seconds)
 
     async def accept(self, message: Message, *, fence: Fence | None = None) -> Message:
         """Store the user's message, which accepts the turn. A repeated call returns the stored message.
@@ -87,7 +102,7 @@ class Memory:
         async with self._writing(message, fence) as writing:
             # Before the write: cancelled in its midst, it may have been done, and has to be taken back too.
             writing.on_erased(lambda: self._remove(message))
-            stored = await self.store.conversations.accept(message)
+            stored = await self.parts.store.conversations.accept(message)
         check_same_turn(stored, thread_id=message.thread_id, content=message.content)
         _say("turn accepted", "turn_accepted", stored, position=stored.position, characters=len(stored.content))
         return stored
@@ -135,7 +150,7 @@ class Memory:
         """
         answer, kept = self._answer(message, reply, name), bounded(result)
         async with self._writing(message, fence) as writing:
-            is_new = await self.store.conversations.commit(answer, result=kept, update=update)
+            is_new = await self.parts.store.conversations.commit(answer, result=kept, update=update)
             if is_new:  # Another request's reply is that request's to take back.
                 writing.on_erased(lambda: self._remove(message))
         if not is_new:
@@ -145,9 +160,9 @@ class Memory:
             return stored
         _say("turn committed", "turn_committed", message, status=update.status, characters=len(reply))
         await self._settle_hits(Turn(message, answer, kept, update))
-        self.bounds.touch(message.user_id)
+        self.parts.bounds.touch(message.user_id)
         if update.status == "pending":
-            self.updater.notify(message.user_id)
+            self.parts.updater.notify(message.user_id)
         return Turn(message, answer, result, update)
 
     async def commit_anew(
@@ -167,46 +182,86 @@ class Memory:
             StoreUnavailable: the old reply stays.
         """
         answer = self._answer(message, reply, None)
-        regenerating = Regenerating(self.store, self.index, self.clock, self.config.memory_wait_seconds)
+        regenerating = Regenerating(
+            self.parts.store, self.parts.index, self.parts.clock, self.config.memory_wait_seconds
+        )
         async with self._writing(message, fence):
-            if await reopen(self.store, message):
-                self.points.notify(message.user_id)
+            if await reopen(self.parts.store, message):
+                self.parts.points.notify(message.user_id)
             turn = await regenerating.replace(answer, result=bounded(result), owed=update)
         await self._settle_hits(turn)
-        self.bounds.touch(message.user_id)
-        self.updater.notify(message.user_id)
+        self.parts.bounds.touch(message.user_id)
+        self.parts.updater.notify(message.user_id)
         return replace(turn, result=result)
 
     async def last_turn(self, scope: Scope, turn_id: str) -> Turn:
         """Return the thread's last turn, the only one that can be regenerated; see `regenerating.last_turn`."""
-        return await last_turn(self.store, scope, turn_id)
+        return await last_turn(self.parts.store, scope, turn_id)
 
     @property
     def deleting(self) -> TurnDeleting:
         """The deletion of single turns."""
-        return TurnDeleting(self.store, self.index, self.turns, self.facts)
+        return TurnDeleting(self.parts.store, self.parts.index, self.turns, self.facts)
+
+    @property
+    def client_records(self) -> FencedClientRecords:
+        """The records that OpenAI's wire keeps beside the turns."""
+        return FencedClientRecords(self.parts.store.client_records, self.parts.fences)
+
+    @property
+    def sessions(self) -> FencedSessions:
+        """The sessions of people who have signed in."""
+        return FencedSessions(self.parts.store.sessions, self.parts.fences)
 
     async def learned(self, turn: Turn) -> Turn:
         """Wait at most `memory_wait_seconds` until the turn's update has ended and the index follows; return it."""
-        update = await self.updater.wait_ended(
+        update = await self.parts.updater.wait_ended(
             user_id=turn.message.user_id, turn_id=turn.message.turn_id, seconds=self.config.memory_wait_seconds
         )
         if update is not None and update.status == "done":
-            await self.points.settled(turn.message.user_id)
+            await self.parts.points.settled(turn.message.user_id)
         return replace(turn, update=update or turn.update)
+
+    async def ended(self, *, user_id: str, turn_id: str, seconds: float) -> Update | None:
+        """Wait at most `seconds` until the turn's update has ended, and return it; None if the turn has no update."""
+        return await self.parts.updater.wait_ended(user_id=user_id, turn_id=turn_id, seconds=seconds)
+
+    async def tried(self, *, user_id: str, turn_id: str) -> Update | None:
+        """Wait at most `memory_wait_seconds` until each step of the turn's update was tried once, and return it.
+
+        A step that has ended, or is deferred, counts as tried. None if the turn has no update.
+        """
+        return await self.parts.updater.wait_tried(
+            user_id=user_id, turn_id=turn_id, seconds=self.config.memory_wait_seconds
+        )
+
+    def deferred_steps(self, user_id: str, turn_id: str) -> Mapping[StepName, datetime | None]:
+        """Return the turn's steps that this process defers, and when each starts at the latest."""
+        return self.parts.updater.deferred_steps(user_id, turn_id)
+
+    async def recent(self, scope: Scope, *, limit: int, before: int | None = None) -> list[Exchange]:
+        """Return the thread's last finished turns, at most `limit`, oldest first.
+
+        With `before`, only turns whose messages have positions below it.
+        """
+        return await self.parts.store.conversations.recent(scope, limit=limit, before=before)
+
+    async def exchanges(self, scope: Scope, *, after: int, limit: int) -> list[Exchange]:
+        """Return the thread's finished turns whose user's message has a position > `after`, oldest first."""
+        return await self.parts.store.conversations.exchanges(scope, after=after, limit=limit)
 
     async def find_turn(self, *, user_id: str, turn_id: str) -> Turn | None:
         """Return the turn as it is stored, or None."""
-        return await self.store.conversations.turn(user_id=user_id, turn_id=turn_id)
+        return await self.parts.store.conversations.turn(user_id=user_id, turn_id=turn_id)
 
     async def messages(self, scope: Scope, *, limit: int, after: int = 0) -> list[Message]:
         """Return the thread's messages with position > `after`, oldest first."""
-        return await self.store.conversations.messages(scope, limit=limit, after=after)
+        return await self.parts.store.conversations.messages(scope, limit=limit, after=after)
 
     @asynccontextmanager
     async def _writing(self, message: Message, fence: Fence | None) -> AsyncGenerator[Writing]:
         """Write a part of the turn behind `fence`, or behind a new one where it is None."""
-        opened = fence or await self.fences.observe(message.scope)
+        opened = fence or await self.parts.fences.observe(message.scope)
         async with opened.writing() as writing:
             yield writing
 
@@ -216,43 +271,23 @@ class Memory:
         The turn is stored by now: a failure is logged, and costs no reply.
         """
         try:
-            await RecordedHits(self.store).settle(turn)
+            await RecordedHits(self.parts.store).settle(turn)
         except StoreUnavailable:
             logger.warning("recalled texts were not checked", extra={"action": "hits_not_checked"})
 
     async def _remove(self, message: Message) -> None:
-        await self.store.conversations.remove(user_id=message.user_id, turn_ids=[message.turn_id])
+        await self.parts.store.conversations.remove(user_id=message.user_id, turn_ids=[message.turn_id])
 
     def _answer(self, message: Message, reply: str, name: str | None) -> Message:
         return replace(
             message,
             role="assistant",
             content=reply,
-            created_at=max(self.clock(), message.created_at),
+            created_at=max(self.now(), message.created_at),
             name=name,
             metadata={},
             position=message.position + 1,
         )
-
-    async def down(self) -> list[str]:
-        """Return those of "documents" (the store), "index", "chat" and "embedder" that do not answer now."""
-        pings: dict[str, Awaitable[None]] = {
-            "documents": self.store.ping(),
-            "index": self.index.ping(),
-            "chat": self.chat.ping(),
-            "embedder": self.embedder.ping(),
-        }
-        answers = await asyncio.gather(*(_answers(name, ping) for name, ping in pings.items()))
-        return [name for name, answered in zip(pings, answers, strict=True) if not answered]
-
-
-async def _answers(name: str, ping: Awaitable[None]) -> bool:
-    try:
-        await asyncio.wait_for(ping, PING_SECONDS)
-    except (RecollectError, TimeoutError) as error:
-        logger.warning("backend down", extra={"action": "backend_down", "backend": name, "error": type(error).__name__})
-        return False
-    return True
 
 
 def _say(text: str, action: str, message: Message, **counts: int | str) -> None:

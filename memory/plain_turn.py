@@ -55,7 +55,7 @@ async def complete(memory: Memory, scope: Scope, reply: str, *, name: str | None
     Raises:
         InvalidRequest: the thread's last message is not a user's that waits for an answer.
     """
-    last = await memory.store.conversations.last_position(scope)
+    last = await memory.parts.store.conversations.last_position(scope)
     found = await memory.messages(scope, limit=1, after=last - 1) if last else []
     message = found[0] if found else None
     if message is None or message.role != "user":
@@ -72,7 +72,7 @@ async def complete(memory: Memory, scope: Scope, reply: str, *, name: str | None
 async def _request(memory: Memory, message: Message, recalled: Fetched) -> ChatRequest:
     """Return the call of the model: instructions and memory block, the window, the message."""
     remembered = recalled.remembered
-    block = await block_for(message.content, remembered, config=memory.config, today=memory.clock().date())
+    block = await block_for(message.content, remembered, config=memory.config, today=memory.now().date())
     said = [one for exchange in recalled.window for one in exchange.messages]
     messages: list[ChatMessage] = [
         {"role": "system", "content": "\n\n".join(filter(None, [INSTRUCTIONS, block.text]))},

@@ -24,12 +24,12 @@ async def note(memory: Memory, user_id: str, statement: str, tags: tuple[str, ..
         UserErased: the user is being erased.
         StoreUnavailable: nothing is stored.
     """
-    async with memory.fences.writing(user_id) as writing:
-        facts = memory.store.facts
-        known = await known_statement(facts, Scope(user_id), statement, clock=memory.clock, with_proposed=True)
+    async with memory.parts.fences.writing(user_id) as writing:
+        facts = memory.parts.store.facts
+        known = await known_statement(facts, Scope(user_id), statement, clock=memory.parts.clock, with_proposed=True)
         if known is not None:
-            return Noted(await confirm(facts, known, clock=memory.clock), known=True)
-        now, config = memory.clock(), memory.config
+            return Noted(await confirm(facts, known, clock=memory.parts.clock), known=True)
+        now, config = memory.now(), memory.config
         # The service does not see what else the client's model has read: only REVIEW_TOOLS=all holds every note back.
         waits = Review.of(config).holds_back(tags) or config.review_tools == "all"
         fact = replace(
@@ -41,6 +41,6 @@ async def note(memory: Memory, user_id: str, statement: str, tags: tuple[str, ..
         )
         writing.on_erased(lambda: facts.remove(user_id=user_id, fact_ids=[fact.id]))
         await facts.insert(fact)
-    memory.bounds.touch(user_id)
-    await memory.points.sync_soon(user_id)
+    memory.parts.bounds.touch(user_id)
+    await memory.parts.points.sync_soon(user_id)
     return Noted(fact, known=False)

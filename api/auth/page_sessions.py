@@ -1,14 +1,12 @@
 """Sessions of people who have signed in to the inspector: opens, finds and ends them."""
 
 import secrets
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
 from recollect.api.auth.caller import Caller
-from recollect.memory.erasure.fences import Fences
+from recollect.memory.erasure.fenced_records import FencedSessions
 from recollect.memory.ports.key_ring import KeyRing
-from recollect.memory.ports.sessions import Session, Sessions, digest_of
+from recollect.memory.ports.sessions import Session, digest_of
 from recollect.memory.values.times import Clock
 
 LONGEST = timedelta(hours=12)
@@ -28,11 +26,10 @@ class PageSessions:
     """
 
     def __init__(
-        self, sessions: Sessions, ring: KeyRing, fences: Fences, *, clock: Clock, idle: timedelta, has_keys: bool
+        self, sessions: FencedSessions, ring: KeyRing, *, clock: Clock, idle: timedelta, has_keys: bool
     ) -> None:
         self._sessions = sessions
         self._ring = ring
-        self._fences = fences
         self._clock = clock
         self._idle = idle
         self._has_keys = has_keys
@@ -55,8 +52,7 @@ class PageSessions:
             expires_at=self._expiry(now, ends_at),
             ends_at=ends_at,
         )
-        async with self._storing(session):
-            await self._sessions.insert(session)
+        await self._sessions.insert(session)
         await self._sessions.trim(caller.name, keep=MOST_OF_A_CALLER)
         return secret
 
@@ -85,13 +81,3 @@ class PageSessions:
         if session.key_id is None or not self._has_keys:
             return session.key_id is None and not self._has_keys
         return await self._ring.key(session.key_id) is not None
-
-    @asynccontextmanager
-    async def _storing(self, session: Session) -> AsyncGenerator[None]:
-        """Keep a session out of an erasure of its user, which would not find what is stored after its scan."""
-        if session.user_id is None:
-            yield
-            return
-        async with self._fences.writing(session.user_id) as writing:
-            writing.on_erased(lambda: self._sessions.remove(session.digest))
-            yield

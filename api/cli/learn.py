@@ -9,7 +9,6 @@ from rich.console import Console
 from recollect.api.cli.owner import answer, service
 from recollect.api.cli.terminal.plain_text import safe
 from recollect.memory.opening.opening import open_memory
-from recollect.memory.updates.replay import replay_failed
 from recollect.memory.values.mem_config import MemoryConfig
 
 
@@ -52,5 +51,5 @@ async def _prompt(config: MemoryConfig, user_id: str, turn_id: str) -> dict[str,
 
 async def _replay(config: MemoryConfig) -> dict[str, int]:
     async with open_memory(config) as memory:
-        replayed = await replay_failed(memory.store, memory.updater, seconds=config.memory_wait_seconds)
+        replayed = await memory.operations.replay_failed()
         return replayed.as_json()

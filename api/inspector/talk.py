@@ -50,7 +50,7 @@ async def talk(
         running = turns.start(await turn_request(memory, user_id, words))
         await running.acceptance()
         turn = await running.outcome()
-        await memory.updater.wait_ended(user_id=user_id, turn_id=turn.message.turn_id, seconds=LEARN_SECONDS)
+        await memory.ended(user_id=user_id, turn_id=turn.message.turn_id, seconds=LEARN_SECONDS)
     except RecollectError as error:
         return await _show(page, memory, user_id, words, error)
     return page.lead(f"{_address(user_id, turn.message.thread_id)}#turn-{segment(turn.message.turn_id)}")
@@ -75,7 +75,7 @@ async def show_turn(
         return page.lead(address_of_turn(user_id, turn_id))
     turn = await stored_turn(memory, user_id, turn_id)
     if wait and turn.reply is not None:
-        await memory.updater.wait_ended(user_id=user_id, turn_id=turn_id, seconds=WATCH_SECONDS)
+        await memory.ended(user_id=user_id, turn_id=turn_id, seconds=WATCH_SECONDS)
         turn = await stored_turn(memory, user_id, turn_id)
     return page.show("talk_turn.html", title="Talk", turn=fields_of(memory, turn))
 

@@ -41,7 +41,7 @@ BLANK: Json = {
 def fields_of(memory: Memory, turn: Turn) -> Json:
     """Return what the page's template shows of the turn. `reply` and `learning` are None while it is unfinished."""
     message = turn.message
-    shown = turn.explained_json(memory.updater.deferred_steps(message.user_id, message.turn_id))
+    shown = turn.explained_json(memory.deferred_steps(message.user_id, message.turn_id))
     update: Json = shown["memory"]["update"]
     return {
         "turn_id": message.turn_id,

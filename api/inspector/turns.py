@@ -32,7 +32,7 @@ async def show_turn(page: OpenPage, user_id: PathUser, turn_id: TurnId, memory: 
         "turn.html",
         part="why",
         title="Why",
-        turn=turn.explained_json(memory.updater.deferred_steps(user_id, turn_id)),
+        turn=turn.explained_json(memory.deferred_steps(user_id, turn_id)),
         reply=turn.reply,
         is_last=turn.message.position + 1 >= thread.last_position,
         **explained(await memory.turns.explain(user_id, turn_id)),

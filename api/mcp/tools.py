@@ -9,7 +9,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, Va
 
 from recollect.api.errors import MOST_DETAILS, MOST_FIELD_CHARACTERS, PROBLEMS
 from recollect.api.schemas.requests import Domains, Id, MessageText, check_text
-from recollect.memory.facts.fact_rivals import living_under
 from recollect.memory.memory import Memory
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.recall.recall_options import RecallOptions
@@ -94,7 +93,7 @@ async def add_memory(memory: Memory, user_id: str, said: AddMemory) -> Json:
 
 async def list_facts(memory: Memory, user_id: str, said: ListFacts) -> Json:
     """Return a page of what is known, oldest first, and the whole fact dict."""
-    shown = FactFilter(memory.clock(), tag=said.tag)
+    shown = FactFilter(memory.now(), tag=said.tag)
     page = await memory.facts.page(user_id, shown, limit=said.limit, after=said.after)
     last = page.items[-1].id if page.has_more else None
     return {"facts": dict(page.facts), "items": [fact.as_json() for fact in page.items], "next_after": last}
@@ -106,7 +105,7 @@ async def forget(memory: Memory, user_id: str, said: Forget) -> Json:
         raise _wrong([Problem("key", "and id: give one of the two")])
     fact_ids = [said.id] if said.id is not None else []
     if said.key is not None:
-        here = await living_under(memory.store.facts, said.key, "user", Scope(user_id), at=memory.clock())
+        here = await memory.facts.living(user_id, said.key)
         fact_ids = [fact.id for fact in here]
     if not fact_ids:
         raise NotFound("There is no such fact of this user.")

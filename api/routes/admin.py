@@ -13,9 +13,7 @@ from recollect.api.errors import error_body
 from recollect.api.schemas.admin_answers import DoctorAnswer, PromptAnswer, ReindexLine, ReplayedAnswer
 from recollect.api.schemas.requests import Id
 from recollect.api.state import OpenMemory, OpenReindexer
-from recollect.memory.index.doctor import examine
 from recollect.memory.index.reindexing import RunningReindex
-from recollect.memory.updates.replay import replay_failed
 from recollect.memory.values.errors import RecollectError
 
 router = APIRouter(prefix="/api/admin", tags=["admin"], dependencies=[ADMIN_ONLY])
@@ -50,7 +48,7 @@ class ReplayRequest(BaseModel):
 )
 async def get_doctor(memory: OpenMemory) -> JSONResponse:
     """Return the doctor's report."""
-    report = await examine(memory.store, memory.index, memory.embedder, now=memory.clock())
+    report = await memory.operations.examine()
     return JSONResponse(report.as_json())
 
 
@@ -78,7 +76,7 @@ async def post_reindex(request: ReindexRequest, reindexer: OpenReindexer) -> Str
 )
 async def post_learn(request: ReplayRequest, memory: OpenMemory) -> JSONResponse:
     """Replay what has failed."""
-    replayed = await replay_failed(memory.store, memory.updater, seconds=memory.config.memory_wait_seconds)
+    replayed = await memory.operations.replay_failed()
     return JSONResponse(replayed.as_json())
 
 

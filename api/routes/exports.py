@@ -13,7 +13,7 @@ from recollect.api.schemas.requests import Id
 from recollect.api.state import OpenMemory
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.transfer.export_lines import Line
-from recollect.memory.transfer.exporting import export_lines
+from recollect.memory.transfer.exporting import export_of
 from recollect.memory.values.scope import Scope
 
 router = APIRouter(tags=["users"])
@@ -56,7 +56,7 @@ async def get_export(
     wanted = frozenset(types) if types else None
     bulk = memory.bulk
     async with bulk.place():
-        batches = await _begun(export_lines(memory.store, Scope(user, thread_id), types=wanted))
+        batches = await _begun(export_of(memory, Scope(user, thread_id), types=wanted))
     if form == "jsonl":
         return StreamingResponse(encoded(batches, bulk), media_type=NDJSON)
     from recollect.memory.transfer.archive_writing import archive

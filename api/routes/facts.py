@@ -45,7 +45,7 @@ async def _places(
     status: Annotated[Status | None, Query(description="`proposed`: those that wait for approval.")] = None,
 ) -> FactFilter:
     """Return of which places, times and states a list shows facts."""
-    return FactFilter(memory.clock(), scope=scope, tag=tag, as_of=as_of, status=status)
+    return FactFilter(memory.now(), scope=scope, tag=tag, as_of=as_of, status=status)
 
 
 async def _shown(

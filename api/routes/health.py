@@ -13,17 +13,13 @@ router = APIRouter(tags=["health"])
 @router.get("/health", response_model=None, summary="What runs here", responses={200: {"model": HealthAnswer}})
 async def get_health(memory: OpenMemory) -> JSONResponse:
     """Version, backends, models, and what confines the reading of files; asks nobody and names no secret."""
-    walls = await memory.documents.reader.walls()
+    walls = await memory.documents.walls()
     return JSONResponse(
         {
             "status": "ok",
             "version": VERSION,
-            "backends": {"documents": memory.store.name, "index": memory.index.name},
-            "models": {
-                "chat": memory.chat.name,
-                "extraction": memory.extraction_model,
-                "embedder": memory.embedder.model,
-            },
+            "backends": memory.operations.backends,
+            "models": memory.operations.models,
             "file_reader": {"in_force": walls.in_force, "missing": walls.missing},
         }
     )
@@ -37,5 +33,5 @@ async def get_health(memory: OpenMemory) -> JSONResponse:
 )
 async def get_ready(memory: OpenMemory) -> JSONResponse:
     """Ask each backend; 503 with the names of those that are down."""
-    down = await memory.down()
+    down = await memory.operations.down()
     return JSONResponse({"status": "down" if down else "ready", "down": down}, 503 if down else 200)

@@ -50,4 +50,4 @@ async def get_stats(
         scope = None
     else:
         scope = Scope(caller.acts_for(user_id), session_id)
-    return JSONResponse(await figures(memory.store, memory.index, scope))
+    return JSONResponse(await figures(memory, scope))

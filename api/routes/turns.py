@@ -36,7 +36,7 @@ async def get_turn(
     turn = await memory.find_turn(user_id=user_id, turn_id=turn_id)
     if turn is None:
         raise NotFound("There is no such turn of this user.")
-    shown = turn.explained_json(memory.updater.deferred_steps(user_id, turn_id))
+    shown = turn.explained_json(memory.deferred_steps(user_id, turn_id))
     return JSONResponse(
         {**shown, "explained": await memory.turns.explain(user_id, turn_id)} if explain else shown,
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,9 +11,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
-from recollect.memory.ports.store import Store
+from recollect.memory.operations import Operations
 from recollect.memory.ports.updates import Backlog
-from recollect.memory.updates.retention import REASONS, Retention
+from recollect.memory.updates.retention import REASONS, Reason
 from recollect.memory.values.errors import RecollectError
 
 logger = logging.getLogger(__name__)
@@ -26,8 +26,8 @@ COUNT_SECONDS = 3.0
 class Evictions(Collector):
     """Removals by retention's limits, by reason, as one open memory has counted them."""
 
-    def __init__(self, bounds: Retention) -> None:
-        self._bounds = bounds
+    def __init__(self, evicted: Mapping[Reason, int]) -> None:
+        self._evicted = evicted
 
     @override
     def collect(self) -> Iterable[Metric]:
@@ -36,7 +36,7 @@ class Evictions(Collector):
             "recollect_evictions", "Facts and messages removed to keep within bounds.", labels=["reason"]
         )
         for reason in REASONS:
-            family.add_metric([reason], self._bounds.evicted[reason])
+            family.add_metric([reason], self._evicted.get(reason, 0))
         yield family
 
 
@@ -63,11 +63,11 @@ class PendingUpdates(Collector):
         )
 
 
-async def pending_updates(store: Store, *, now: datetime) -> list[Collector]:
+async def pending_updates(operations: Operations) -> list[Collector]:
     """Read the pending updates from the store; return nothing where it does not answer within `COUNT_SECONDS`."""
     try:
         async with asyncio.timeout(COUNT_SECONDS):
-            return [PendingUpdates(await store.updates.waiting(at_most=MOST_COUNTED), now)]
+            return [PendingUpdates(await operations.backlog(at_most=MOST_COUNTED), operations.now())]
     except (RecollectError, TimeoutError) as error:
         logger.warning(
             "pending updates not counted", extra={"action": "metrics_incomplete", "error": type(error).__name__}

@@ -135,8 +135,8 @@ async def get_metrics(request: Request, memory: OpenMemory) -> Response:
     """Return what was counted, and what is pending now by the documents (left out while they cannot be asked)."""
     counted: Metrics = request.app.state.metrics
     read = CollectorRegistry()
-    read.register(Evictions(memory.bounds))
-    for gauge in await pending_updates(memory.store, now=memory.clock()):
+    read.register(Evictions(memory.operations.evicted))
+    for gauge in await pending_updates(memory.operations):
         read.register(gauge)
     text = generate_latest(counted.registry) + generate_latest(read)
     return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})

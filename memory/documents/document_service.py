@@ -16,7 +16,7 @@ from recollect.memory.documents.document_indexing import DocumentIndexing
 from recollect.memory.documents.document_kind import HEAD_BYTES, kind_of
 from recollect.memory.documents.passages import Piece, cut, passages_of
 from recollect.memory.erasure.fences import Fence, Fences
-from recollect.memory.ports.document_reader import DocumentReader, ReadText, Splitter, checked_text
+from recollect.memory.ports.document_reader import DocumentReader, ReadText, Splitter, Walls, checked_text
 from recollect.memory.ports.store import Store
 from recollect.memory.recall.attachments import Attachments
 from recollect.memory.values.document import Attached, Document, DocumentKind, document_id, text_hash
@@ -110,6 +110,10 @@ class DocumentService:
             content = await self._cut(read, kind, digest)
         titled = _titled(given, read.title or PurePath(upload.name or "").name, read.pages[0])
         return await self._settled(await self._store(owner, titled, content, fence))
+
+    async def walls(self) -> Walls:
+        """Return what confines the process that reads files."""
+        return await self.reader.walls()
 
     async def document(self, user_id: str, document_id: str) -> Document:
         """Return the user's document of this id, or everybody's.

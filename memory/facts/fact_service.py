@@ -113,6 +113,10 @@ class FactService:
             raise NotFound("There is no such fact of this user.")
         return _without_text(fact)
 
+    async def living(self, user_id: str, key: str) -> list[Fact]:
+        """Return the facts that live under the key in the user's own scope."""
+        return await living_under(self.store.facts, key, "user", Scope(user_id), at=self.clock())
+
     async def history(self, user_id: str, fact_id: str) -> list[dict[str, Any]]:
         """Return all versions of the fact and of its superseded and later facts, oldest first, each with its end."""
         await self.fact(user_id, fact_id)

@@ -3,14 +3,14 @@
 import asyncio
 from dataclasses import asdict
 
+from recollect.memory.memory import Memory
 from recollect.memory.ports.store import Store
-from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.values.scope import Scope
 
 FIGURES = ("users", "threads", "turns", "messages", "facts", "documents", "points", "pending")
 
 
-async def figures(store: Store, index: VectorIndex, scope: Scope | None) -> dict[str, int]:
+async def figures(memory: Memory, scope: Scope | None) -> dict[str, int]:
     """Return the `FIGURES` of a user or thread, or (`scope` None) of the whole service.
 
     `threads`, `turns`, `messages`, `facts` and `pending` are defined by `Counted`. `users` have a message, a fact, a
@@ -20,6 +20,7 @@ async def figures(store: Store, index: VectorIndex, scope: Scope | None) -> dict
     Raises:
         StoreUnavailable: store or index cannot be reached.
     """
+    store, index = memory.parts.store, memory.parts.index
     user_id, thread_id = (scope.user_id, scope.thread_id) if scope is not None else (None, None)
     counted, kept, points = await asyncio.gather(
         store.counts.count(scope),

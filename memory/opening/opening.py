@@ -27,6 +27,8 @@ from recollect.memory.memory import Memory
 from recollect.memory.opening.models import LearningModels, open_models
 from recollect.memory.opening.observed import ObservedChat, ObservedStep
 from recollect.memory.opening.stores import Stores, enter_stores, take_data_dir, terminal_history
+from recollect.memory.operations import Operations
+from recollect.memory.parts import Parts
 from recollect.memory.ports.key_ring import KeyRing
 from recollect.memory.ports.observing import UNOBSERVED, Observer
 from recollect.memory.ports.store import Store
@@ -117,15 +119,11 @@ async def open_memory(
         for keeper in (points, bounds, threads, indexing, erasing, vacuum, *following):
             keeper.start()
             stack.push_async_callback(keeper.close)
+        parts = Parts(store, index, embedder, updater, points, bounds, stores.fences, clock)
         yield Memory(
             config=config,
-            store=store,
-            index=index,
-            embedder=embedder,
             chat=chat,
-            extraction_model=models.name,
             recall=Recall(store, Search(store, index, embedder, config, reranker), config, clock, attachments),
-            updater=updater,
             facts=FactService(store, points, updater, clock, config.memory_wait_seconds, bounds, stores.fences),
             turns=TurnService(
                 store,
@@ -149,14 +147,12 @@ async def open_memory(
                 wait_seconds=config.memory_wait_seconds,
                 most_characters=config.max_message_characters,
             ),
-            points=points,
-            bounds=bounds,
-            bulk=stores.bulk,
             keys=keys,
-            fences=stores.fences,
             erasing=erasing,
-            clock=clock,
+            operations=Operations(parts, chat, models.name, config.memory_wait_seconds),
+            bulk=stores.bulk,
             observer=observer,
+            parts=parts,
         )
 
 

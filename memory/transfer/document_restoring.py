@@ -24,7 +24,7 @@ async def restore_document(memory: Memory, parts: Sequence[ExportedDocument], wr
     Raises:
         StoreUnavailable: a part may be stored, which nobody is shown; a repeat of the lines completes it.
     """
-    header, documents = parts[0], memory.store.documents
+    header, documents = parts[0], memory.parts.store.documents
     pieces = [Piece(passage.text, passage.page) for part in parts for passage in part.passages]
     problem = _problem(parts, pieces, most=memory.config.max_document_characters)
     if problem is not None:
@@ -68,7 +68,7 @@ async def _put(memory: Memory, header: ExportedDocument, pieces: Sequence[Piece]
     The header first names the incoming version, then the passages are written, then one conditional write of the header
     makes them the document's: a kill in between leaves no document.
     """
-    documents, now, version = memory.store.documents, memory.clock(), revision + 1
+    documents, now, version = memory.parts.store.documents, memory.now(), revision + 1
     begun = Document(
         id=header.id,
         user_id=header.user_id,

@@ -7,6 +7,7 @@ a line names stands before it.
 from collections.abc import AsyncIterator, Sequence
 from itertools import chain
 
+from recollect.memory.memory import Memory
 from recollect.memory.ports.store import Store
 from recollect.memory.transfer.document_export import document_lines
 from recollect.memory.transfer.export_lines import Line, fact_line, of_types, thread_lines, turn_lines
@@ -14,6 +15,11 @@ from recollect.memory.values.document import Attached
 from recollect.memory.values.scope import Scope
 
 TYPES = ("message", "fact", "turn", "thread", "summary", "document")
+
+
+def export_of(memory: Memory, scope: Scope, *, types: frozenset[str] | None = None) -> AsyncIterator[Sequence[Line]]:
+    """Yield the lines of `export_lines` from an open memory."""
+    return export_lines(memory.parts.store, scope, types=types)
 
 
 async def export_lines(

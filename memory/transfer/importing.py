@@ -88,8 +88,10 @@ async def import_lines(
         SenderGone: `lines` raised it; the lines that are not stored yet are dropped.
         Exception: anything else that `lines` raises; the lines before it are stored.
     """
-    turns = TurnImport(memory.store, memory.index, memory.embedder, memory.clock, memory.bulk, learn)
-    fences = ImportFences(memory.fences)
+    turns = TurnImport(
+        memory.parts.store, memory.parts.index, memory.parts.embedder, memory.parts.clock, memory.bulk, learn
+    )
+    fences = ImportFences(memory.parts.fences)
     running = _Import(memory, turns, fences, Restoring(memory, turns, fences), only_user, progress)
     whole = asyncio.timeout(seconds)
     try:
@@ -190,7 +192,7 @@ class _Import:
         """Drop lines that are not stored, and wake the updater for users with pending steps."""
         self._order.close()
         for user_id in self.turns.owing:
-            self.memory.updater.notify(user_id)
+            self.memory.parts.updater.notify(user_id)
 
     async def _next(self, source: AsyncIterator[SourceLine]) -> SourceLine | None:
         try:
@@ -242,7 +244,7 @@ class _Import:
         for user_id, pairs in by_user.items():
             for batch in batches(pairs, MOST_TURNS):
                 await self._store_turns(user_id, batch)
-            self.memory.bounds.touch(user_id)
+            self.memory.parts.bounds.touch(user_id)
         self._add(await self.restoring.store())
         await self._store_facts()
         await self._store_summaries()
@@ -305,12 +307,12 @@ class _Import:
         for number, fact in facts:
             self._add(await self.fences.store(fact.user_id, [number], partial(self._store_fact, fact)))
         for user_id in {fact.user_id for _, fact in facts}:
-            self.memory.bounds.touch(user_id)
-            await self.memory.points.sync_soon(user_id)
+            self.memory.parts.bounds.touch(user_id)
+            await self.memory.parts.points.sync_soon(user_id)
 
     async def _store_fact(self, fact: ImportFact, writing: Writing) -> Stored:
-        store = self.memory.store
-        is_new = await take_fact(store, fact, now=self.memory.clock())
+        store = self.memory.parts.store
+        is_new = await take_fact(store, fact, now=self.memory.now())
         if is_new:
             writing.on_erased(lambda: store.facts.remove(user_id=fact.user_id, fact_ids=[fact.id]))
         return Stored(imported=int(is_new), known=int(not is_new))

@@ -113,19 +113,19 @@ class Restoring:
             for some in batches(of_user, MOST_TURNS):
                 numbers = [number for turn in some for number in turn.numbers]
                 _add(outcome, await self.fences.store(user_id, numbers, partial(restored.write, user_id, some)))
-            self.memory.bounds.touch(user_id)
+            self.memory.parts.bounds.touch(user_id)
 
     async def _store_document(self, given: NumberedDocument, writing: Writing) -> Stored:
         return _came_of(given.numbers, await restore_document(self.memory, given.parts, writing))
 
     async def _store_thread(self, given: NumberedThread, writing: Writing) -> Stored:
         thread, summary, scope = given.thread, given.summary, given.scope
-        documents = self.memory.store.documents
+        documents = self.memory.parts.store.documents
         is_new = False
         if thread is not None and thread.record is not None:
             is_new = await self._put_thread(thread.record, summary)
             if is_new:
-                writing.on_erased(lambda: self.memory.store.threads.delete(scope))
+                writing.on_erased(lambda: self.memory.parts.store.threads.delete(scope))
         elif summary is not None:
             is_new = await self._put_summary(scope, summary)
         missing = False
@@ -135,7 +135,7 @@ class Restoring:
             if attached:
                 writing.on_erased(partial(documents.detach, scope, document_id=document.id))
         if is_new:
-            self.memory.points.notify(scope.user_id)
+            self.memory.parts.points.notify(scope.user_id)
         return _came_of(given.numbers, NO_DOCUMENT if missing else is_new)
 
     async def _put_thread(self, record: ThreadRecord, summary: ExportedSummary | None) -> bool:
@@ -146,23 +146,23 @@ class Restoring:
         """
         if summary is not None:
             record = replace(record, summary=summary.content, summary_by=summary.by)
-        if await self.memory.store.conversations.last_position(record.scope):
+        if await self.memory.parts.store.conversations.last_position(record.scope):
             record = replace(record, summarised_to=0, archived_to=0, archived_at=None, closing=False)
-        return await self.memory.store.threads.put(record, revision=0)
+        return await self.memory.parts.store.threads.put(record, revision=0)
 
     async def _put_summary(self, scope: Scope, summary: ExportedSummary) -> bool:
         """Store the summary, and return True, unless the thread has one."""
-        threads = self.memory.store.threads
+        threads = self.memory.parts.store.threads
         record = await threads.record(scope)
         if record is not None and record.summary is not None:
             return False
         blank = record or ThreadRecord(scope.user_id, scope.thread)
-        written = blank.revised(summary=summary.content, summary_by=summary.by, summarised_at=self.memory.clock())
+        written = blank.revised(summary=summary.content, summary_by=summary.by, summarised_at=self.memory.now())
         return await threads.put(written, revision=blank.revision)
 
     async def _attach(self, scope: Scope, given: AttachedDocument) -> bool | None:
         """Attach the document; tell whether it was not attached before, or return None where it does not exist."""
-        documents = self.memory.store.documents
+        documents = self.memory.parts.store.documents
         owner = GLOBAL_USER if given.shared else scope.user_id
         document = await documents.document(user_id=owner, document_id=given.id)
         return None if document is None else await documents.attach(scope, document, at=given.attached_at)
@@ -175,12 +175,12 @@ class Restoring:
             for some in batches(of_user, MOST_KNOWN_FACTS):
                 store = partial(self._store_some, user_id, some)
                 _add(outcome, await self.fences.store(user_id, [number for number, _ in some], store))
-            self.memory.bounds.touch(user_id)
-            await self.memory.points.sync_soon(user_id)
+            self.memory.parts.bounds.touch(user_id)
+            await self.memory.parts.points.sync_soon(user_id)
 
     async def _store_some(self, user_id: str, given: Sequence[tuple[int, Fact]], writing: Writing) -> Stored:
         """Store those of these facts that are new and have no living rival under their key."""
-        outcome, store, now = Stored(), self.memory.store.facts, self.memory.clock()
+        outcome, store, now = Stored(), self.memory.parts.store.facts, self.memory.now()
         ids = [fact.id for _, fact in given]
         there = {fact.id for fact in await store.facts(user_id=user_id, fact_ids=ids)}
         # Facts of one export are no rivals of each other: they lived side by side where they come from.
@@ -203,7 +203,7 @@ class Restoring:
 
     def _is_foreign_rival(self, other: Fact, fact: Fact) -> bool:
         """Tell whether `other` lives, is no fact of this import, and contradicts `fact`."""
-        is_living = other.is_living(self.memory.clock()) and (other.user_id, other.id) not in self._own
+        is_living = other.is_living(self.memory.now()) and (other.user_id, other.id) not in self._own
         return is_living and is_rival(other, fact)
 
 

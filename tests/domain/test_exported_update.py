@@ -87,12 +87,12 @@ async def test_a_bad_write_is_dropped_and_named_and_its_turn_comes_in(memory: Me
     assert number == 3
     assert error.startswith("update.writes[0]: ")
     assert problem in error
-    update = await memory.updater.wait_ended(user_id="ada", turn_id="turn", seconds=20)
+    update = await memory.parts.updater.wait_ended(user_id="ada", turn_id="turn", seconds=20)
     assert update is not None
     assert (update.status, [one.key for one in update.changes]) == ("done", ["name"])
-    page = await memory.facts.page("ada", FactFilter(memory.clock()), limit=10)
+    page = await memory.facts.page("ada", FactFilter(memory.now()), limit=10)
     assert page.facts == {"name": "Ada"}
-    assert (await memory.facts.page(GLOBAL_USER, FactFilter(memory.clock()), limit=10)).items == []
+    assert (await memory.facts.page(GLOBAL_USER, FactFilter(memory.now()), limit=10)).items == []
     assert ATTACK not in json.dumps([dict(line) for line in await whole(memory)])
 
 
@@ -104,10 +104,10 @@ async def test_an_id_that_is_none_is_the_turns_own(memory: Memory) -> None:
     changes = [change(fact_id="no id at all"), change(fact_id="x" * 500, key=None, after="Likes tea.")]
     outcome = await bring(memory, message(), message("assistant"), taught(*writes, changes=changes))
     assert (outcome.imported, outcome.failed) == (3, ())
-    update = await memory.updater.wait_ended(user_id="ada", turn_id="turn", seconds=20)
+    update = await memory.parts.updater.wait_ended(user_id="ada", turn_id="turn", seconds=20)
     assert update is not None
     assert update.status == "done"
-    page = await memory.facts.page("ada", FactFilter(memory.clock()), limit=10)
+    page = await memory.facts.page("ada", FactFilter(memory.now()), limit=10)
     expected = {FACT_ID, derived_id("ada", "turn", "fact:likes tea")}
     assert {fact.id for fact in page.items} == {one.fact_id for one in update.changes} == expected
 

@@ -27,7 +27,7 @@ async def test_keys_and_values_are_quoted_on_one_line(tmp_path: Path) -> None:
         )
         # No door takes such a key; a database may hold it from before the doors had rules.
         async with open_memory(config) as memory:
-            await memory.store.facts.insert(replace(stored, id="f1", key=KEY))
+            await memory.parts.store.facts.insert(replace(stored, id="f1", key=KEY))
         async with MemoryAgent("ada", "t1", config) as agent:
             await agent.chat("Where do I live?")
         (prompt,) = [body["messages"][0]["content"] for body in fake.chats if "Where do I live?" in str(body)]

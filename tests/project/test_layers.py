@@ -118,6 +118,20 @@ def test_no_file_imports_a_folder_by_its_bare_name() -> None:
     assert found == []
 
 
+def test_graph_and_api_ask_the_memory_for_verbs_and_reach_for_no_part() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for folder in ("graph", "api")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and node.attr == "parts"
+        and ast.unparse(node.value).removesuffix(".operations").endswith("memory")
+    ]
+
+    assert found == []
+
+
 def test_no_room_is_a_hall() -> None:
     rooms = {path.parent for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")}
     counts = {str(room.relative_to(ROOT)): len([*room.glob("*.py")]) - 1 for room in rooms}

@@ -30,9 +30,7 @@ async def show_facts(
     after = from_cursor(wanted.cursor)
     if after is not None and not is_uuid(after):
         raise bad_cursor()
-    facts, has_more = await memory.facts.listed(
-        owned.owner, wanted.shown(memory.clock()), limit=MOST_SHOWN, after=after
-    )
+    facts, has_more = await memory.facts.listed(owned.owner, wanted.shown(memory.now()), limit=MOST_SHOWN, after=after)
     return page.show(
         "known/facts.html",
         title="What is known",
@@ -69,7 +67,7 @@ async def show_fact(
 
 
 async def _has_waiting(memory: Memory, owner: str) -> bool:
-    waiting, _ = await memory.facts.listed(owner, FactFilter(memory.clock(), status="proposed"), limit=1)
+    waiting, _ = await memory.facts.listed(owner, FactFilter(memory.now(), status="proposed"), limit=1)
     return bool(waiting)
 
 

@@ -55,11 +55,8 @@ async def create_conversation(
         raise wrong("items", "must be empty: responses add the items of a conversation")
     thread_id = f"conv_{uuid4().hex}"
     content = {"metadata": dict(wish.metadata or {})}
-    record = ClientRecord(user_id, thread_id, _record_id(thread_id), "conversation", memory.clock(), None, content)
-    async with memory.fences.writing(user_id, thread_id) as writing:
-        records = memory.store.client_records
-        writing.on_erased(lambda: records.remove(user_id=user_id, record_id=record.id))
-        await records.insert(record)
+    record = ClientRecord(user_id, thread_id, _record_id(thread_id), "conversation", memory.now(), None, content)
+    await memory.client_records.insert(record)
     return JSONResponse(_shown(record))
 
 
@@ -88,9 +85,7 @@ async def delete_conversation(
     """404 for one that nobody made or wrote to."""
     scope = Scope(user_id, conversation_id)
     await _conversation(memory, scope)
-    async for turns in memory.store.conversations.every(scope):
-        for turn in turns:
-            await memory.deleting.take_back(turn)
+    await memory.deleting.take_back_all(scope)
     await memory.threads.delete(scope, by=caller.name)
     return JSONResponse({"id": conversation_id, "object": "conversation.deleted", "deleted": True})
 
@@ -114,14 +109,13 @@ async def get_items(
     scope = Scope(user_id, conversation_id)
     await _conversation(memory, scope)
     position = await _position(memory, scope, after)
-    conversations = memory.store.conversations
     if after is not None and position is None:
         found = []
     elif order == "asc":
         # One turn more than asked for, which tells whether there is another page.
-        found = await conversations.exchanges(scope, after=(position or 0) - 2, limit=limit + 1)
+        found = await memory.exchanges(scope, after=(position or 0) - 2, limit=limit + 1)
     else:
-        found = await conversations.recent(scope, limit=limit + 1, before=None if position is None else position + 2)
+        found = await memory.recent(scope, limit=limit + 1, before=None if position is None else position + 2)
     items = messages_items([message for exchange in found for message in exchange.messages])
     return JSONResponse(page_of(items, limit=limit, order=order, after=after))
 
@@ -129,10 +123,10 @@ async def get_items(
 async def _conversation(memory: Memory, scope: Scope) -> ClientRecord:
     """Return the record of the conversation; one as it would be, where only turns made it."""
     record_id = _record_id(scope.thread)
-    record = await memory.store.client_records.record(user_id=scope.user_id, record_id=record_id)
+    record = await memory.client_records.record(user_id=scope.user_id, record_id=record_id)
     if record is not None:
         return record
-    first = await memory.store.conversations.messages(scope, limit=1)
+    first = await memory.messages(scope, limit=1)
     if not first:
         raise NotFound(NO_CONVERSATION)
     return ClientRecord(scope.user_id, scope.thread, record_id, "conversation", first[0].created_at)

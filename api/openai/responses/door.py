@@ -141,9 +141,9 @@ async def _unkept(memory: Memory, user_id: str, place: Place, chat: ClientChat) 
     """Return the chat with the stored history that it continues, because a request without a thread reads no window."""
     if not place.appends:
         return chat
-    conversations, scope = memory.store.conversations, Scope(user_id, place.thread_id)
+    scope = Scope(user_id, place.thread_id)
     if place.follows is None:
-        exchanges = await conversations.recent(scope, limit=memory.config.window)
+        exchanges = await memory.recent(scope, limit=memory.config.window)
     else:
-        exchanges = await read_until(conversations, scope, place.follows, memory.config.window)
+        exchanges = await read_until(memory, scope, place.follows, memory.config.window)
     return replace(chat, history=continued(chat.history, exchanges).history)

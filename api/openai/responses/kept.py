@@ -47,7 +47,7 @@ class KeptResponses:
         if not _is_id(turn_id):
             return None
         if turn_id not in self._rounds:
-            records = self.memory.store.client_records
+            records = self.memory.client_records
             self._rounds[turn_id] = await records.record(user_id=self.user_id, record_id=turn_id)
         record = self._rounds[turn_id]
         return record if record is not None and self._is_open(record) else None
@@ -88,12 +88,12 @@ class KeptResponses:
         if not results:
             return None
         found = list[ClientRecord]()
-        async for records in self.memory.store.client_records.every(Scope(self.user_id, thread_id)):
+        async for records in self.memory.client_records.every(Scope(self.user_id, thread_id)):
             found += [record for record in records if _waits_for(record, results) and self._is_open(record)]
         return max(found, key=lambda record: record.created_at, default=None)
 
     def _is_open(self, record: ClientRecord) -> bool:
-        return record.kind == "open_round" and not record.is_over(self.memory.clock())
+        return record.kind == "open_round" and not record.is_over(self.memory.now())
 
     async def _item(self, item_id: Any, given: Sequence[Mapping[str, Any]]) -> Json | None:
         if not isinstance(item_id, str):

@@ -69,7 +69,7 @@ async def delete_response(response_id: ResponseId, user_id: NamedUser, memory: O
     if isinstance(kept, Turn):
         await memory.deleting.delete(user_id, kept.message.turn_id)
     else:
-        await memory.store.client_records.remove(user_id=user_id, record_id=kept.id)
+        await memory.client_records.remove(user_id=user_id, record_id=kept.id)
     return JSONResponse({"id": response_id, "object": "response", "deleted": True})
 
 

@@ -10,6 +10,7 @@ from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import PointStore
 from recollect.memory.threads.recorded_hits import RecordedHits
 from recollect.memory.values.errors import IndexUnavailable, NotFound
+from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Turn, derived_id
 
 logger = logging.getLogger(__name__)
@@ -71,6 +72,16 @@ class TurnDeleting:
             fact = await self.store.facts.fact(user_id=user_id, fact_id=fact_id)
             if fact is not None and fact.turn_id == turn_id and fact.ended is not None and fact.status != "forgotten":
                 await self.facts.forget(user_id, fact_id)
+
+    async def take_back_all(self, scope: Scope) -> None:
+        """Undo what the thread's (or the user's) turns taught, and forget the facts that they added.
+
+        Raises:
+            UpdatePending: one of the turns is still being learned from; those before it are done.
+        """
+        async for turns in self.store.conversations.every(scope):
+            for turn in turns:
+                await self.take_back(turn)
 
     async def _remove_points(self, user_id: str, turn_id: str) -> None:
         ids = [derived_id(user_id, turn_id, role) for role in ("user", "assistant")]

@@ -43,7 +43,7 @@ TALK = [
 
 
 async def pairs(memory: Memory, thread: str = "t1") -> list[list[str]]:
-    exchanges = await memory.store.conversations.recent(Scope("ada", thread), limit=50)
+    exchanges = await memory.parts.store.conversations.recent(Scope("ada", thread), limit=50)
     return [[message.content for message in exchange.messages] for exchange in exchanges]
 
 
@@ -85,8 +85,8 @@ async def test_turns_are_stored_in_the_order_in_which_they_began(memory: Memory)
         at(4, "assistant", "answer", thread="t2"),
     ]
     await bring(memory, *lines, learn=True)
-    pending = await memory.store.updates.pending("ada", limit=10)
-    stored = [turn async for turns in memory.store.conversations.turns("ada") for turn in turns]
+    pending = await memory.parts.store.updates.pending("ada", limit=10)
+    stored = [turn async for turns in memory.parts.store.conversations.turns("ada") for turn in turns]
     assert [turn.message.content for turn in pending or stored] == ["first", "second", "third"]
 
 

@@ -82,11 +82,11 @@ async def texts(memory: Memory, thread: str = "t1", user: str = "ada") -> list[t
 
 
 async def turns_of(memory: Memory, user: str = "ada") -> list[Turn]:
-    return [turn async for batch in memory.store.conversations.turns(user) for turn in batch]
+    return [turn async for batch in memory.parts.store.conversations.turns(user) for turn in batch]
 
 
 async def points(memory: Memory, user: str = "ada") -> int:
-    return await memory.index.count(user_id=user)
+    return await memory.parts.index.count(user_id=user)
 
 
 def message(role: str, thread: str = "t1", content: str = "x") -> ImportMessage:
@@ -156,7 +156,7 @@ async def test_messages_without_counterpart_are_turns_of_their_own(memory: Memor
     lines = [said("assistant", "Welcome."), said("user", "A"), said("user", "B"), said("assistant", "C")]
     assert counts(await bring(memory, *lines)) == (4, 0, 0)
     assert await texts(memory) == [("assistant", "Welcome."), ("user", "A"), ("user", "B"), ("assistant", "C")]
-    exchanges = await memory.store.conversations.recent(Scope("ada", "t1"), limit=10)
+    exchanges = await memory.parts.store.conversations.recent(Scope("ada", "t1"), limit=10)
     assert [len(exchange.messages) for exchange in exchanges] == [1, 1, 2]
     assert await points(memory) == 4
 
@@ -173,7 +173,7 @@ async def test_pairs_outlast_batches(memory: Memory) -> None:
     asked, answered = talk(1, thread="long")
     between = talk(600)
     assert counts(await bring(memory, asked, *between, answered)) == (1_202, 0, 0)
-    (exchange,) = await memory.store.conversations.recent(Scope("ada", "long"), limit=10)
+    (exchange,) = await memory.parts.store.conversations.recent(Scope("ada", "long"), limit=10)
     assert len(exchange.messages) == 2
 
 
@@ -189,7 +189,7 @@ async def test_bad_lines_cost_no_good_ones_and_are_no_part_of_a_pair(memory: Mem
     result = await bring(memory, *lines)
     assert counts(result) == (3, 0, 3)
     assert [line.line for line in result.failed] == [2, 4, 5]
-    exchanges = await memory.store.conversations.recent(Scope("ada", "t1"), limit=10)
+    exchanges = await memory.parts.store.conversations.recent(Scope("ada", "t1"), limit=10)
     assert [[message.content for message in exchange.messages] for exchange in exchanges] == [["A"], ["B"]]
 
 
@@ -212,7 +212,7 @@ async def test_lines_of_several_users_stay_apart(memory: Memory) -> None:
 
 async def test_people_who_talk_keep_their_names(memory: Memory) -> None:
     await bring(memory, said("user", "Hi", name="Ada"), said("user", "Ho", name="Eve"))
-    assert await memory.store.timeline.names("ada", limit=10) == ["Ada", "Eve"]
+    assert await memory.parts.store.timeline.names("ada", limit=10) == ["Ada", "Eve"]
 
 
 async def test_an_import_goes_behind_what_is_there(memory: Memory) -> None:
@@ -232,9 +232,9 @@ async def test_with_learn_the_turns_are_learned_from(memory: Memory) -> None:
     ]
     assert counts(await bring(memory, *lines, learn=True)) == (4, 0, 0)
     stored = await turns_of(memory)
-    updates = await memory.updater.wait_all_ended(stored, seconds=20)
+    updates = await memory.parts.updater.wait_all_ended(stored, seconds=20)
     assert sorted(str(update.reason) for update in updates if update) == ["None", "imported", "trivial"]
-    facts = await memory.facts.page("ada", FactFilter(memory.clock()), limit=10)
+    facts = await memory.facts.page("ada", FactFilter(memory.now()), limit=10)
     assert facts.facts == {"location": "Paris"}
     assert await points(memory) == 4 + 1
 
@@ -242,13 +242,13 @@ async def test_with_learn_the_turns_are_learned_from(memory: Memory) -> None:
 async def learned(memory: Memory, *lines: Fields) -> dict[str, str]:
     """Return what is known, each value with the day from which it holds, after these lines were learned from."""
     await bring(memory, *lines, learn=True)
-    await memory.updater.wait_all_ended(await turns_of(memory), seconds=20)
-    page = await memory.facts.page("ada", FactFilter(memory.clock()), limit=10)
+    await memory.parts.updater.wait_all_ended(await turns_of(memory), seconds=20)
+    page = await memory.facts.page("ada", FactFilter(memory.now()), limit=10)
     return {str(fact.key): f"{fact.value} {fact.valid_from:%Y-%m-%d}" for fact in page.items}
 
 
 async def held(memory: Memory, at: datetime) -> dict[str, str]:
-    return dict((await memory.facts.page("ada", FactFilter(memory.clock(), as_of=at), limit=10)).facts)
+    return dict((await memory.facts.page("ada", FactFilter(memory.now(), as_of=at), limit=10)).facts)
 
 
 def once(year: int, content: str, *, thread: str = "old") -> Fields:
@@ -284,7 +284,7 @@ async def test_imported_turns_are_learned_from_in_the_order_of_their_times(memor
     files = [once(2024, "My name is Eva.", thread="b"), once(2019, "My name is Ada.", thread="a")]
     assert await learned(memory, *files) == {"name": "Eva 2024-05-15"}
     assert await held(memory, datetime(2020, 1, 1, tzinfo=UTC)) == {"name": "Ada"}
-    taught = {fact.value: fact for batch in [b async for b in memory.store.facts.every("ada")] for fact in batch}
+    taught = {fact.value: fact for batch in [b async for b in memory.parts.store.facts.every("ada")] for fact in batch}
     assert taught["Eva"].replaces == taught["Ada"].id, "the older one was learned first"
 
 
@@ -294,16 +294,20 @@ async def test_relative_dates_of_old_lines_are_reckoned_from_when_they_were_said
 
 async def test_without_learn_nothing_is_learned(memory: Memory) -> None:
     await bring(memory, said("user", "I live in Paris."))
-    assert (await memory.facts.page("ada", FactFilter(memory.clock()), limit=10)).facts == {}
+    assert (await memory.facts.page("ada", FactFilter(memory.now()), limit=10)).facts == {}
 
 
 @pytest.mark.parametrize("outage", [True, False])
 async def test_an_embedder_that_fails_costs_nothing(memory: Memory, outage: bool) -> None:
     failing = CountingEmbedder(outage=outage, refuses=None if outage else "user 3")
-    assert counts(await bring(replace(memory, embedder=failing), *talk(150))) == (300, 0, 0)
+    assert counts(await bring(replace(memory, parts=replace(memory.parts, embedder=failing)), *talk(150))) == (
+        300,
+        0,
+        0,
+    )
     stored = await turns_of(memory)
     assert len(stored) == 150
-    await memory.updater.wait_all_ended(stored, seconds=20)
+    await memory.parts.updater.wait_all_ended(stored, seconds=20)
     assert await points(memory) == 300
 
 
@@ -331,7 +335,7 @@ async def test_a_thread_that_is_deleted_while_it_is_imported_leaves_no_points(me
         await memory.threads.delete(Scope("ada", "t1"), by="")
         embedder.gate.set()
 
-    await asyncio.gather(bring(replace(memory, embedder=embedder), *talk(5)), delete())
+    await asyncio.gather(bring(replace(memory, parts=replace(memory.parts, embedder=embedder)), *talk(5)), delete())
     assert await points(memory) == 0
     assert await texts(memory) == []
 
@@ -354,14 +358,14 @@ def fact(value: str, key: str | None = "city", *, days: int = 0) -> Fields:
 
 
 async def known_facts(memory: Memory) -> dict[str, str]:
-    return dict((await memory.facts.page("ada", FactFilter(memory.clock()), limit=10)).facts)
+    return dict((await memory.facts.page("ada", FactFilter(memory.now()), limit=10)).facts)
 
 
 async def test_facts_are_imported_once_and_indexed(memory: Memory) -> None:
     lines = [fact("Paris"), fact("Ada likes tea.", None)]
     assert counts(await bring(memory, *lines)) == (2, 0, 0)
     assert counts(await bring(memory, *lines)) == (0, 2, 0)
-    page = await memory.facts.page("ada", FactFilter(memory.clock()), limit=10)
+    page = await memory.facts.page("ada", FactFilter(memory.now()), limit=10)
     assert [(one.key, one.value, one.source, one.valid_from) for one in page.items] == [
         ("city", "Paris", "import", AT),
         (None, "Ada likes tea.", "import", AT),
@@ -384,7 +388,7 @@ async def test_a_newer_imported_fact_supersedes_an_older_imported_one_alone(memo
 
 async def test_what_was_forgotten_stays_forgotten(memory: Memory) -> None:
     await bring(memory, fact("Paris"))
-    page = await memory.facts.page("ada", FactFilter(memory.clock()), limit=10)
+    page = await memory.facts.page("ada", FactFilter(memory.now()), limit=10)
     await memory.facts.forget("ada", page.items[0].id)
     assert counts(await bring(memory, fact("Paris"))) == (0, 1, 0)
     assert await known_facts(memory) == {}

@@ -43,7 +43,7 @@ async def bring(memory: Memory, *lines: Line, only_user: str | None = None) -> I
 
 
 async def whole(memory: Memory, user: str = "ada") -> list[Line]:
-    return [line async for batch in export_lines(memory.store, Scope(user)) for line in batch]
+    return [line async for batch in export_lines(memory.parts.store, Scope(user)) for line in batch]
 
 
 def message(role: str = "user", **changes: Any) -> Fields:
@@ -199,13 +199,13 @@ async def test_who_is_erased_meanwhile_stays_erased(memory: Memory) -> None:
         await memory.erasing.erase(Scope("ada"), by="me")
 
     # The embedder answers once the fence is up.
-    memory.fences.listeners.append(lambda _: embedder.gate.set())
-    waiting = replace(memory, embedder=embedder)
+    memory.parts.fences.listeners.append(lambda _: embedder.gate.set())
+    waiting = replace(memory, parts=replace(memory.parts, embedder=embedder))
     outcome, _ = await asyncio.gather(bring(waiting, *talk(2), fact()), erase())
     assert outcome.imported == 0
     assert {line.error for line in outcome.failed} == {ERASED}
     assert await whole(memory) == []
-    assert await memory.index.count() == 0
+    assert await memory.parts.index.count() == 0
     assert (await bring(memory, *talk(2), fact())).imported == 5
 
 

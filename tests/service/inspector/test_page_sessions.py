@@ -8,6 +8,7 @@ import pytest
 from recollect.api.auth.caller import Caller
 from recollect.api.auth.page_sessions import EXTENDED_EVERY, LONGEST, MOST_OF_A_CALLER, PageSessions
 from recollect.api.auth.visits import VisitRules, Visits
+from recollect.memory.erasure.fenced_records import FencedSessions
 from recollect.memory.erasure.fences import Fences
 from recollect.memory.ports.key_ring import KeyRing
 from recollect.memory.ports.store import Store
@@ -37,8 +38,8 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 def opened(store: Store, clock: Clock, *, has_keys: bool = False, idle: timedelta = IDLE) -> PageSessions:
-    fences = Fences(store.erasures)
-    return PageSessions(store.sessions, KeyRing(store.keys, clock), fences, clock=clock, idle=idle, has_keys=has_keys)
+    sessions = FencedSessions(store.sessions, Fences(store.erasures))
+    return PageSessions(sessions, KeyRing(store.keys, clock), clock=clock, idle=idle, has_keys=has_keys)
 
 
 async def test_it_ends_after_so_long_without_an_act(store: Store, clock: Clock) -> None:
@@ -76,8 +77,9 @@ async def test_it_ends_with_its_token(store: Store, clock: Clock) -> None:
 async def test_it_ends_with_its_key(store: Store, clock: Clock) -> None:
     now = [0.0]
     ring, other = (KeyRing(store.keys, clock, monotonic=lambda: now[0]) for _ in range(2))
-    fences = Fences(store.erasures)
-    sessions = PageSessions(store.sessions, ring, fences, clock=clock, idle=IDLE, has_keys=True)
+    sessions = PageSessions(
+        FencedSessions(store.sessions, Fences(store.erasures)), ring, clock=clock, idle=IDLE, has_keys=True
+    )
     key, _ = await ring.create("user:ada")
     secret = await sessions.open(Caller(f"key:{key.id}", "ada", key_id=key.id))
     assert await sessions.caller(secret, is_act=True) is not None
