@@ -55,8 +55,8 @@ def serve(
     settings = load_settings(host=host, port=port, data_dir=data_dir)
     check_address(settings)
     configure_logging(settings.log_level, as_json=settings.log_format == "json", secrets=settings.secrets())
-    # Objects of the imports live as long as the process: collections would only look through them, for a sixth of the
-    # start. The server collects again when all is imported.
+    # The imports' objects live as long as the process: collections would only look through them, and take a sixth of
+    # the start. The server collects again when all is imported.
     gc.disable()
     from recollect.api.app import create_app
     from recollect.api.middleware.connections import ConnectionLimits

@@ -17,6 +17,7 @@ from pydantic import (
 from recollect.api.openai.memory_fields import MemoryFields
 from recollect.api.openai.requests import Choice, Objects, check_sendable
 from recollect.api.schemas.requests import Id, check_text
+from recollect.memory.values.scope import ID_PATTERN
 
 EXAMPLE: dict[str, Any] = {"model": "gpt-4.1-mini", "input": "Hi, I'm Ada.", "user": "ada", "conversation": "t1"}
 MOST_PAIRS, MOST_PAIR_KEY, MOST_PAIR_VALUE = 16, 64, 512
@@ -30,6 +31,7 @@ ITEM: dict[str, Any] = {
     },
 }
 """An item, for the OpenAPI text: `api/openai/responses/items.py` reads them."""
+ID = {"type": "string", "pattern": f"^{ID_PATTERN}$"}
 Object = Annotated[dict[str, Any], AfterValidator(check_sendable)]
 
 
@@ -67,7 +69,7 @@ Metadata = Annotated[dict[str, Annotated[str, Field(strict=True)]], AfterValidat
 ConversationId = Annotated[
     Id,
     BeforeValidator(_conversation_id),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "properties": {"id": {"type": "string"}}}]}),
+    WithJsonSchema({"anyOf": [ID, {"type": "object", "properties": {"id": ID}}]}),
 ]
 Text = Annotated[str, Field(strict=True), AfterValidator(check_text)]
 

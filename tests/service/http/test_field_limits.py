@@ -10,7 +10,7 @@ from recollect.api.app import app
 Json = dict[str, Any]
 BY_THE_BODY = {
     # OpenAI's own fields, passed on to the model as they come: bounded by the body's 1,000,000 bytes.
-    *("messages", "tools", "stop", "user"),
+    *("messages", "tools", "stop", "user", "input", "instructions", "items"),
     # Checked by their own limits, which settings can change: MAX_UPLOAD_MB and MAX_DOCUMENT_CHARACTERS.
     *("text", "file", "metadata"),
 }
@@ -21,6 +21,10 @@ BY_THEIR_PATHS = {"document_id", "key", "model_id"}
 @pytest.fixture(scope="module")
 def document() -> Json:
     return app.openapi()
+
+
+OPENAIS = ("/v1/chat/completions", "/v1/responses", "/v1/conversations")
+"""OpenAI's own bodies, whose further fields are taken and left alone."""
 
 
 def asked(document: Json) -> Iterator[tuple[str, str, Json]]:
@@ -40,7 +44,7 @@ def fields_of(document: Json, label: str, schema: Json) -> Iterator[tuple[str, s
         whole = resolved(document, kind)
         if whole == {"type": "null"}:
             continue
-        assert whole.get("additionalProperties") is False or label.endswith("/v1/chat/completions"), label
+        assert whole.get("additionalProperties") is False or label.endswith(OPENAIS), label
         for name, field in whole["properties"].items():
             inner = [resolved(document, one) for one in field.get("anyOf", [field])]
             objects = [one for one in inner if "properties" in one]

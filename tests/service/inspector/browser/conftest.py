@@ -1,4 +1,4 @@
-"""One Chromium for all tests here; each test has windows of its own."""
+"""One Chromium for each file of tests; each test has windows of its own."""
 
 from collections.abc import Iterator
 
@@ -9,9 +9,12 @@ from tests.service.inspector.browser.chromium import CHROMIUM, MISSING, Window, 
 from tests.service.support.running import Service
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Run one browser; its tests are skipped where there is none."""
+    """Run one browser; its tests are skipped where there is none.
+
+    It ends with its module: while it runs, its event loop is the thread's, and no asynchronous test can run.
+    """
     if not CHROMIUM.exists():
         pytest.skip(MISSING)
     with chromium() as running:
