@@ -9,12 +9,12 @@ from typing import Any
 
 from recollect.memory.memory import Memory
 from recollect.memory.ports.chat_model import ChatMessage, ChatReply, ChatRequest
-from recollect.memory.recall.memory_block import block_for
+from recollect.memory.recall.memory_block import MemoryBlock, block_for
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.turn_context import Fetched, fetch
 from recollect.memory.values.errors import InvalidRequest, ModelUnavailable, Problem
 from recollect.memory.values.scope import Scope
-from recollect.memory.values.turn import UNFINISHED_RESULT, Message, Turn
+from recollect.memory.values.turn import RECORDED, UNFINISHED_RESULT, Message, Turn
 
 INSTRUCTIONS = "You are a helpful assistant that remembers the user. Answer the user's message."
 Json = dict[str, Any]
@@ -36,12 +36,14 @@ async def answer(memory: Memory, message: Message) -> Turn:
     options = RecallOptions(window=memory.config.window, top_k=memory.config.top_k)
     recalled = await fetch(memory.recall, accepted.scope, accepted.content, options, before=accepted.position)
     fetched = perf_counter()
-    reply = await memory.chat.complete(await _request(memory, accepted, recalled))
+    block = await block_for(accepted.content, recalled.remembered, config=memory.config, today=memory.now().date())
+    reply = await memory.chat.complete(_request(accepted, recalled, block))
     if not reply.text:
         raise ModelUnavailable("The model answered with nothing; try again with the same turn_id.")
     ended = perf_counter()
     first = recalled.window[0].user.position if recalled.window else accepted.position
-    result = _result(recalled, reply, {"recall": fetched - started, "agent": ended - fetched, "total": ended - started})
+    seconds = {"recall": fetched - started, "agent": ended - fetched, "total": ended - started}
+    result = {**_result(recalled, reply, seconds), **_explained(recalled, block, window_from=first)}
     update = memory.owed(accepted, record=recalled.record, window_from=first)
     text = reply.text.encode("utf-8", "replace").decode()
     return await memory.commit(accepted, reply=text, result=result, update=update)
@@ -69,17 +71,15 @@ async def complete(memory: Memory, scope: Scope, reply: str, *, name: str | None
     return turn.reply
 
 
-async def _request(memory: Memory, message: Message, recalled: Fetched) -> ChatRequest:
+def _request(message: Message, recalled: Fetched, block: MemoryBlock) -> ChatRequest:
     """Return the call of the model: instructions and memory block, the window, the message."""
-    remembered = recalled.remembered
-    block = await block_for(message.content, remembered, config=memory.config, today=memory.now().date())
     said = [one for exchange in recalled.window for one in exchange.messages]
     messages: list[ChatMessage] = [
         {"role": "system", "content": "\n\n".join(filter(None, [INSTRUCTIONS, block.text]))},
         *({"role": one.role, "content": one.content} for one in said),
         {"role": "user", "content": message.content},
     ]
-    return ChatRequest(messages, memory=remembered.known())
+    return ChatRequest(messages, memory=recalled.remembered.known())
 
 
 def _result(recalled: Fetched, reply: ChatReply, seconds: Mapping[str, float]) -> Json:
@@ -89,3 +89,10 @@ def _result(recalled: Fetched, reply: ChatReply, seconds: Mapping[str, float]) -
         "usage": {"input_tokens": reply.usage.input_tokens, "output_tokens": reply.usage.output_tokens},
         "timings_ms": {name: round(value * 1_000, 3) for name, value in seconds.items()},
     }
+
+
+def _explained(recalled: Fetched, block: MemoryBlock, *, window_from: int) -> Json:
+    """Return what the turn keeps so that it can explain itself, as a turn of the service does."""
+    trace, left_out = recalled.found.recorded() if recalled.found is not None else ([], None)
+    record = {"window_from": window_from, "left_out": left_out, "block": block.record()}
+    return {"trace": trace, RECORDED: record}

@@ -25,13 +25,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The parts of a turn's context; `degraded` names those that could not be fetched, and stayed empty."""
+    """The parts of a turn's context; `degraded` names those that could not be fetched, and stayed empty.
+
+    `found` is what the search came to, with the traces of its candidates; None where nothing was searched.
+    """
 
     window: Sequence[Exchange] = ()
     facts: KnownFacts = field(default_factory=lambda: KnownFacts({}, ()))
     record: ThreadRecord | None = None
     hits: Sequence[Json] = ()
     degraded: Sequence[str] = ()
+    found: Recalled | None = None
 
     @property
     def summary(self) -> str | None:
@@ -111,7 +115,8 @@ async def fetch(
     parts = {"load_facts": known, "load_window": window, "search_memories": found}
     facts, record = known or (KnownFacts({}, ()), None)
     hits = [hit.as_json() for hit in found.hits] if found is not None else []
-    return Fetched(window or (), facts, record, hits, [name for name, part in parts.items() if part is None])
+    degraded = [name for name, part in parts.items() if part is None]
+    return Fetched(window or (), facts, record, hits, degraded, found)
 
 
 async def tried(name: str, work: Callable[[], Awaitable[T]], *, seconds: float) -> T | None:
