@@ -91,6 +91,11 @@ class Conversations(Protocol):
         ...
 
     @abstractmethod
+    async def openings(self, user_id: str, thread_ids: Sequence[str], *, characters: int) -> dict[str, str]:
+        """Return the first message of each of the threads (at most 500) that has one, cut to so many characters."""
+        ...
+
+    @abstractmethod
     async def last_position(self, scope: Scope) -> int:
         """Return the greatest position in the thread; 0 where it has no message."""
         ...

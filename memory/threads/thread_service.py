@@ -125,17 +125,14 @@ class ThreadService:
 
     async def titles(self, user_id: str, threads: Sequence[ThreadOverview]) -> dict[str, str]:
         """Return a title for each of `threads`: the one that a person gave, else the beginning of its first message."""
-        titles: dict[str, str] = {}
-        for thread in threads:
-            given = thread.record.title if thread.record is not None else None
-            titles[thread.thread_id] = given or await self._beginning(Scope(user_id, thread.thread_id))
+        titles = {one.thread_id: one.record.title for one in threads if one.record is not None and one.record.title}
+        untitled = [one.thread_id for one in threads if one.thread_id not in titles]
+        characters = 4 * DERIVED_TITLE_CHARACTERS
+        openings = await self.store.conversations.openings(user_id, untitled, characters=characters)
+        for thread_id in untitled:
+            words = " ".join(openings.get(thread_id, "").split())
+            titles[thread_id] = cut(words, DERIVED_TITLE_CHARACTERS) or thread_id
         return titles
-
-    async def _beginning(self, scope: Scope) -> str:
-        """Return the first words of the thread's first message; the thread's id where it has none."""
-        first = await self.store.conversations.messages(scope, limit=1)
-        words = " ".join(first[0].content[: 4 * DERIVED_TITLE_CHARACTERS].split()) if first else ""
-        return cut(words, DERIVED_TITLE_CHARACTERS) or scope.thread
 
     async def latest(self, scope: Scope, *, limit: int) -> list[Turn]:
         """Return the thread's last turns, oldest first: `limit` finished ones, and the unfinished ones among them."""

@@ -23,7 +23,7 @@ from recollect.memory.stores.mongo.message_document import (
     to_turn,
 )
 from recollect.memory.stores.mongo.old_messages import oldest_messages
-from recollect.memory.stores.mongo.overviews import last_position_of, overview, overviews
+from recollect.memory.stores.mongo.overviews import last_position_of, openings, overview, overviews
 from recollect.memory.stores.mongo.turns import turns_from, turns_of
 from recollect.memory.stores.update_json import update_from_json, update_to_json
 from recollect.memory.values.errors import StoreUnavailable
@@ -181,6 +181,11 @@ class MongoConversations(Conversations):
     async def overview(self, scope: Scope) -> ThreadOverview | None:
         async with self._connection.use() as database:
             return await overview(database, {"user_id": scope.user_id, "thread_id": scope.thread})
+
+    @override
+    async def openings(self, user_id: str, thread_ids: Sequence[str], *, characters: int) -> dict[str, str]:
+        async with self._connection.use() as database:
+            return await openings(database, user_id, thread_ids, characters=characters)
 
     @override
     async def last_position(self, scope: Scope) -> int:

@@ -67,6 +67,24 @@ async def overview(database: MongoDatabase, thread: Record) -> ThreadOverview | 
     return ThreadOverview(thread["thread_id"], newest["timestamp"], position, turns, stored - absent)
 
 
+async def openings(
+    database: MongoDatabase, user_id: str, thread_ids: Sequence[str], *, characters: int
+) -> dict[str, str]:
+    """Return the first messages of threads, as `Conversations.openings` does."""
+    messages, shown = database[CONVERSATIONS], {"_id": False, "thread_id": True, "content": True}
+    said: Record = {"user_id": user_id, "thread_id": {"$in": [*thread_ids]}, "absent": {"$ne": True}}
+    begun = messages.find({**said, "position": {"$lte": 2}}, shown).sort([("thread_id", 1), ("position", 1)])
+    found: dict[str, str] = {}
+    async for message in begun:
+        found.setdefault(message["thread_id"], message["content"][:characters])
+    # A thread whose first turn is gone begins further behind.
+    for thread_id in [one for one in thread_ids if one not in found]:
+        first = await messages.find_one({**said, "thread_id": thread_id}, shown, sort=[("position", 1)])
+        if first is not None:
+            found[thread_id] = first["content"][:characters]
+    return found
+
+
 async def last_position_of(database: MongoDatabase, thread: Record) -> int:
     """Return the greatest position in the thread; 0 where it has no message."""
     shown = {"position": True}

@@ -1,5 +1,6 @@
 """Keeps conversations in SQLite: each call is one statement."""
 
+import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -112,6 +113,11 @@ class SqliteConversations(Conversations):
     async def overview(self, scope: Scope) -> ThreadOverview | None:
         rows = await self._database.read(sql.OVERVIEW, (scope.user_id, scope.thread))
         return next((ThreadOverview(row[0], from_ms(row[1]), *row[2:]) for row in rows), None)
+
+    @override
+    async def openings(self, user_id: str, thread_ids: Sequence[str], *, characters: int) -> dict[str, str]:
+        values = {"user": user_id, "threads": json.dumps(list(thread_ids)), "characters": characters}
+        return dict(await self._database.read(sql.OPENINGS, values))
 
     @override
     async def last_position(self, scope: Scope) -> int:

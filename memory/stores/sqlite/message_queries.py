@@ -87,13 +87,20 @@ page(thread_id, at) AS MATERIALIZED (
     WHERE :before_at IS NULL OR (at, thread_id) < (:before_at, :before_thread)
     ORDER BY at DESC, thread_id DESC LIMIT :limit
 )
-SELECT page.thread_id, page.at, max(position), sum(position % 2 = 0), count(*) - (
-    SELECT count(*) FROM messages AS other INDEXED BY messages_absent
-    WHERE other.user_id = :user AND other.thread_id = page.thread_id AND other.absent = 1
-)
-FROM page CROSS JOIN messages INDEXED BY messages_by_position
-ON messages.user_id = :user AND messages.thread_id = page.thread_id
-GROUP BY page.at, page.thread_id ORDER BY page.at DESC, page.thread_id DESC
+SELECT thread_id, at,
+    (SELECT max(position) FROM messages WHERE user_id = :user AND thread_id = page.thread_id),
+    (
+        SELECT count(*) FROM messages INDEXED BY messages_by_position
+        WHERE user_id = :user AND thread_id = page.thread_id AND position % 2 = 0
+    ),
+    (
+        SELECT count(*) FROM messages INDEXED BY messages_by_position
+        WHERE user_id = :user AND thread_id = page.thread_id
+    ) - (
+        SELECT count(*) FROM messages INDEXED BY messages_absent
+        WHERE user_id = :user AND thread_id = page.thread_id AND absent = 1
+    )
+FROM page ORDER BY at DESC, thread_id DESC
 """
 # A thread's first message is found by its position, its title by its id.
 OVERVIEWS_SAYING = OVERVIEWS.replace(
@@ -106,6 +113,13 @@ OVERVIEWS_SAYING = OVERVIEWS.replace(
     ), '')), :text)
 """,
 )
+OPENINGS = """
+SELECT wanted.value, (
+    SELECT substr(content, 1, :characters) FROM messages
+    WHERE user_id = :user AND thread_id = wanted.value AND absent = 0 ORDER BY position LIMIT 1
+) AS opening
+FROM json_each(:threads) AS wanted WHERE opening IS NOT NULL
+"""
 OVERVIEW = """
 SELECT thread_id, max(created_at), max(position), sum(position % 2 = 0), count(*) - sum(absent)
 FROM messages INDEXED BY messages_by_position WHERE user_id = ? AND thread_id = ? GROUP BY thread_id

@@ -147,6 +147,19 @@ class KeptTurnsContract:
             assert turn == await store.conversations.turn(user_id="ada", turn_id=turn.message.turn_id)
         assert [batch async for batch in store.conversations.turns("eve")] == []
 
+    async def test_openings_are_the_first_messages_that_are_there(self, store: Store):
+        for thread in ("t1", "t2"):
+            for number in range(2):
+                await finish(store, f"{thread}-{number}", thread_id=thread)
+        await finish(store, "bobs", user_id="bob", thread_id="t3")
+        await store.conversations.accept(replace(asked("open", thread_id="t4"), content="Ünï" * 9))
+        found = await store.conversations.openings("ada", ["t1", "t2", "t3", "t4", "never"], characters=6)
+        expected = asked("t1-0").content[:6]
+        assert found == {"t1": expected, "t2": asked("t2-0").content[:6], "t4": "ÜnïÜnï"}
+        assert await store.conversations.openings("ada", [], characters=6) == {}
+        await store.conversations.remove(user_id="ada", turn_ids=["t1-0"])
+        assert set(await store.conversations.openings("ada", ["t1"], characters=6)) == {"t1"}
+
     async def test_a_rewrite_compares_the_stored_update(self, store: Store):
         await finish(store, "turn1", update=failed())
         bob = await finish(store, "turn1", user_id="bob", update=failed())
