@@ -9,20 +9,20 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MarkedPiece:
     """A part of a text, marked or not."""
 
     text: str
     is_marked: bool
 
 
-def pieces_of(text: str, places: Iterable[Place]) -> Sequence[Piece]:
+def pieces_of(text: str, places: Iterable[Place]) -> Sequence[MarkedPiece]:
     """Cut `text` into pieces, in their order; those in one of `places` are marked. Places may overlap."""
     inside = [(max(0, start), min(end, len(text))) for start, end in places]
     inside = _joined(sorted(place for place in inside if place[0] < place[1]))
     edges = sorted({0, len(text), *(edge for place in inside for edge in place)})
     begins = {start for start, _ in inside}
-    return [Piece(text[start:end], start in begins) for start, end in pairwise(edges)]
+    return [MarkedPiece(text[start:end], start in begins) for start, end in pairwise(edges)]
 
 
 def _joined(places: Sequence[Place]) -> list[Place]:

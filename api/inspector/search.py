@@ -31,7 +31,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchOutcome:
     """What one search found: HITs, what it left out (at most 50), and the bars of both; or why it was refused."""
 
     error: Json | None = None
@@ -71,7 +71,7 @@ async def show_search(
     )
 
 
-async def _found(memory: Memory, user_id: str, query: str, settings: SearchSettings) -> Found:
+async def _found(memory: Memory, user_id: str, query: str, settings: SearchSettings) -> SearchOutcome:
     """Search as the API's route does."""
     try:
         body = settings.request(user_id, query)
@@ -81,13 +81,13 @@ async def _found(memory: Memory, user_id: str, query: str, settings: SearchSetti
         recalled = await memory.recall.find(scope, query, body.options(), now=body.now)
         took = (perf_counter() - started) * 1000
     except InvalidRequest as error:
-        return Found(error=error_body(error)["error"])
+        return SearchOutcome(error=error_body(error)["error"])
     traces = list(recalled.trace())
     dropped = [trace.left_out() for trace in traces if not trace.is_hit][:MOST_LEFT_OUT]
     scores = {trace.id: trace.scores for trace in traces}
     parts = [scores.get(hit.entry.memory_id) for hit in recalled.hits]
     most = most_of([*parts, *(one.scores for one in dropped)])
-    return Found(
+    return SearchOutcome(
         hits=tuple(hit.as_json() for hit in recalled.hits),
         left_out=tuple(await memory.turns.explaining.left_out(user_id, dropped)),
         bars=tuple(bars_of(one, most) for one in parts),

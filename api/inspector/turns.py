@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path
 from fastapi.responses import Response
 
 from recollect.api.auth.caller import PathUser
-from recollect.api.inspector.marked_text import Piece, Place, pieces_of
+from recollect.api.inspector.marked_text import MarkedPiece, Place, pieces_of
 from recollect.api.inspector.page import OpenPage
 from recollect.api.inspector.rendering import FOLDS_AFTER, segment
 from recollect.api.inspector.score_bars import bars_of, most_of
@@ -80,7 +80,7 @@ def _places(why: Json) -> Iterator[Place]:
             yield change["quote"]["start"], change["quote"]["end"]
 
 
-def _folded(text: str, places: Sequence[Place]) -> Sequence[Piece]:
+def _folded(text: str, places: Sequence[Place]) -> Sequence[MarkedPiece]:
     """Return the pieces of the text behind what is shown at once."""
     behind = [(start - FOLDS_AFTER, end - FOLDS_AFTER) for start, end in places]
     return pieces_of(text[FOLDS_AFTER:], behind)

@@ -61,7 +61,7 @@ class OpenDoor(Door):
         return await mcp_tools.profile(self._memory, user_id)
 
 
-class Sessions(Protocol):
+class McpSessions(Protocol):
     """What the SDK handles requests with, while it runs."""
 
     def run(self) -> AbstractAsyncContextManager[None]:
@@ -79,7 +79,7 @@ class McpDoor:
     def __init__(self, memory: Memory) -> None:
         self._door = OpenDoor(memory)
         self._opening = asyncio.Lock()
-        self._sessions: Sessions | None = None
+        self._sessions: McpSessions | None = None
         self._closing = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
 
@@ -94,7 +94,7 @@ class McpDoor:
         if self._running is not None:
             await self._running
 
-    async def _open(self) -> Sessions:
+    async def _open(self) -> McpSessions:
         async with self._opening:
             if self._sessions is None:
                 sessions = await asyncio.to_thread(_sessions, self._door)
@@ -105,14 +105,14 @@ class McpDoor:
                 self._sessions, self._running = sessions, running
         return self._sessions
 
-    async def _run(self, sessions: Sessions, opened: asyncio.Event) -> None:
+    async def _run(self, sessions: McpSessions, opened: asyncio.Event) -> None:
         """Hold the sessions open: the task that enters their scope must be the one that leaves it."""
         async with sessions.run():
             opened.set()
             await self._closing.wait()
 
 
-def _sessions(door: OpenDoor) -> Sessions:
+def _sessions(door: OpenDoor) -> McpSessions:
     """Return the SDK's session manager. Its libraries are read from disk: not on the event loop."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from recollect.memory.facts.wording import Wording
 from recollect.memory.learning.plan import PlanRequest, Refusal
-from recollect.memory.learning.proof.claim import Claim, carried_tags, ending_problem, proof_problem
+from recollect.memory.learning.proof.claim import ProposedFact, carried_tags, ending_problem, proof_problem
 from recollect.memory.learning.proof.evidence import heard
 from recollect.memory.learning.proof.validity_dates import says_date
 from recollect.memory.learning.proof.vocabulary import WORD
@@ -25,7 +25,7 @@ def doubt_of(
         return None
     if proposal.decision == "delete":
         return ending_problem(proposal.evidence, request.witness)
-    claim = Claim(
+    claim = ProposedFact(
         key=proposal.key,
         value=wording.value,
         statement=wording.statement,

@@ -137,11 +137,11 @@ def thread_priors(entries: Sequence[Entry], scores: Sequence[float]) -> list[flo
     """Return for each message the mean of its thread's three best scores; for any other entry its own score."""
     best: dict[str, list[float]] = {}
     for entry, score in zip(entries, scores, strict=True):
-        if _is_placed(entry):
+        if _is_of_a_thread(entry):
             best.setdefault(entry.thread_id or "", []).append(score)
     means = {thread: math.fsum(sorted(found)[-THREAD_BEST:]) / THREAD_BEST for thread, found in best.items()}
     return [
-        means[entry.thread_id or ""] if _is_placed(entry) else score
+        means[entry.thread_id or ""] if _is_of_a_thread(entry) else score
         for entry, score in zip(entries, scores, strict=True)
     ]
 
@@ -244,7 +244,7 @@ def _asked_before(entries: Sequence[Entry], asking: Sequence[bool], scores: Sequ
     placed = {
         (one.thread_id, one.position): place
         for place, one in enumerate(entries)
-        if one.position is not None and _is_placed(one)
+        if one.position is not None and _is_of_a_thread(one)
     }
     found = [0.0] * len(entries)
     for (thread, position), place in placed.items():
@@ -255,7 +255,7 @@ def _asked_before(entries: Sequence[Entry], asking: Sequence[bool], scores: Sequ
     return found
 
 
-def _is_placed(entry: Entry) -> bool:
+def _is_of_a_thread(entry: Entry) -> bool:
     return entry.kind == "episode" and entry.thread_id is not None
 
 

@@ -1,4 +1,4 @@
-"""Claim: tells why a quote does not carry what a proposal would store, if it does not. Pure.
+"""ProposedFact: tells why a quote does not carry what a proposal would store, if it does not. Pure.
 
 A quote carries a claim whose value and statement add no number, name, address or negation to the quote's sentence, drop
 none of its negations, and whose key adds nothing. Plain words are not compared: a model may word a fact as it likes.
@@ -33,7 +33,7 @@ from recollect.memory.learning.proof.names import (
 )
 from recollect.memory.learning.proof.negations import denies, says_it_is_over
 from recollect.memory.learning.proof.numbers import Numbers, claimed_numbers
-from recollect.memory.learning.proof.sentence import Clause, Sentence, clauses_of
+from recollect.memory.learning.proof.sentence import FoldedClause, Sentence, clauses_of
 from recollect.memory.learning.proof.short import Answer, answer_of, is_one_word
 from recollect.memory.learning.proof.times import SaidTimes, is_month, is_weekday
 from recollect.memory.learning.proof.units import converted_numbers
@@ -49,7 +49,7 @@ _GENERIC = STOP_WORDS | {"user", "users", "nutzer", "usuario", "utilisateur", "l
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ProposedFact:
     """Holds what a proposal would store. Its statement may use the `known` names: the user's, and the old fact's.
 
     `is_past` says that it names its end, so that it need not deny that it still holds. `is_known_key` says that its key
@@ -64,7 +64,7 @@ class Claim:
     is_known_key: bool = False
 
 
-def proof_problem(claim: Claim, quote: str, witness: Witness) -> str | None:
+def proof_problem(claim: ProposedFact, quote: str, witness: Witness) -> str | None:
     """Return why the quote does not carry `claim`; None if it does in at least one of its places."""
     places = witness.places(quote)
     if not places:
@@ -79,7 +79,9 @@ def carried_tags(tags: Sequence[str], quote: str, witness: Witness) -> tuple[str
     """Return the tags that the quote's sentence carries; the fact is stored without the others."""
     if not tags:
         return ()
-    trials = [_Trial(Claim(None, "", ""), one, witness.at, "") for one in witness.sentences(witness.places(quote)[:1])]
+    trials = [
+        _Trial(ProposedFact(None, "", ""), one, witness.at, "") for one in witness.sentences(witness.places(quote)[:1])
+    ]
     return tuple(tag for tag in tags if any(trial.carries_tag(tag) for trial in trials))
 
 
@@ -93,7 +95,7 @@ def ending_problem(quote: str, witness: Witness) -> str | None:
     return None
 
 
-def _problem(claim: Claim, quote: str, sentence: Sentence, witness: Witness) -> str | None:
+def _problem(claim: ProposedFact, quote: str, sentence: Sentence, witness: Witness) -> str | None:
     """Return why the quote in `sentence` does not carry `claim`, or None if it does."""
     short = folded_quote(quote)
     if is_one_word(short):
@@ -110,11 +112,11 @@ def _problem(claim: Claim, quote: str, sentence: Sentence, witness: Witness) -> 
 def _answered(answer: Answer, sentence: Sentence) -> Sentence:
     """Return the question as the said sentence; its clauses deny the other way if the answer is no."""
     clauses = clauses_of(answer.text)
-    said = tuple(Clause(clause.text, clause.denies != answer.denies) for clause in clauses)
+    said = tuple(FoldedClause(clause.text, clause.denies != answer.denies) for clause in clauses)
     return Sentence(f"{answer.text} {sentence.text}", said)
 
 
-def _is_value(short: str, claim: Claim) -> bool:
+def _is_value(short: str, claim: ProposedFact) -> bool:
     """Tell whether a quote of one word is the value itself, in any form."""
     value = heard(claim.value or claim.statement)
     left = [word for word in WORD.findall(value) if word not in STOP_WORDS]
@@ -127,7 +129,7 @@ def _is_value(short: str, claim: Claim) -> bool:
 class _Trial:
     """Compares a claim with a sentence. A key may take its words from `context`, the assistant's question."""
 
-    def __init__(self, claim: Claim, sentence: Sentence, at: datetime, context: str) -> None:
+    def __init__(self, claim: ProposedFact, sentence: Sentence, at: datetime, context: str) -> None:
         self.claim, self.sentence = claim, sentence
         self.value, self.statement = heard(claim.value), heard(claim.statement)
         self.words = Vocabulary(sentence.text)
@@ -234,7 +236,7 @@ class _Trial:
         if not judges(key) or not self.sentence.clauses:
             return False
         claimed = denies(f"{' '.join(key_words(key))} {self.value}")
-        return not self._agrees(Clause(f"{' '.join(key_words(key))} {self.value}", claimed))
+        return not self._agrees(FoldedClause(f"{' '.join(key_words(key))} {self.value}", claimed))
 
     def _is_same_tongue(self) -> bool:
         """Tell whether the sentence is in English, as keys are: then a key needs no translation."""
@@ -250,14 +252,14 @@ class _Trial:
                 return True  # bounds the work: each clause is compared with each
         else:
             text = f"{' '.join(key_words(self.claim.key or ''))} {self.value}"
-            claimed = [Clause(text, denies(text))]
+            claimed = [FoldedClause(text, denies(text))]
         return any(not self._agrees(clause) for clause in claimed)
 
     @cached_property
-    def _clause_words(self) -> Sequence[tuple[Clause, Vocabulary]]:
+    def _clause_words(self) -> Sequence[tuple[FoldedClause, Vocabulary]]:
         return [(clause, Vocabulary(clause.text)) for clause in self.sentence.clauses]
 
-    def _agrees(self, claimed: Clause) -> bool:
+    def _agrees(self, claimed: FoldedClause) -> bool:
         """Tell whether the clause of the sentence that shares the most words with `claimed` denies as it does."""
         every = self._clause_words
         if not every:

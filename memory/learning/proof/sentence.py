@@ -41,7 +41,7 @@ _LISTS = ",:;()\u3001"
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class FoldedClause:
     """Holds a folded clause, and whether it denies what it says."""
 
     text: str
@@ -53,7 +53,7 @@ class Sentence:
     """Holds the sentence around a quote, and the `clauses` that the quote reaches into."""
 
     text: str
-    clauses: tuple[Clause, ...]
+    clauses: tuple[FoldedClause, ...]
 
 
 def sentence_of(said: Heard, start: int, end: int) -> Sentence:
@@ -64,7 +64,7 @@ def sentence_of(said: Heard, start: int, end: int) -> Sentence:
     return Sentence(text.replace("\n", " "), tuple(_reached(text, start - begin, end - begin)))
 
 
-def clauses_of(text: str) -> list[Clause]:
+def clauses_of(text: str) -> list[FoldedClause]:
     """Return the clauses of a folded text."""
     return list(_reached(text, 0, len(text)))
 
@@ -85,7 +85,7 @@ def _is_abbreviation(lines: str, found: re.Match[str]) -> bool:
     return found[0] == "." and _ABBREVIATION.search(lines[max(0, found.start() - 8) : found.end()]) is not None
 
 
-def _reached(text: str, start: int, end: int) -> Iterator[Clause]:
+def _reached(text: str, start: int, end: int) -> Iterator[FoldedClause]:
     """Yield the clauses that overlap [start, end); a short one in a list ("jazz, rock") denies as the one before it."""
     begin, before = 0, False
     ends = [(found.start(), found.end()) for found in _CLAUSE_END.finditer(text)]
@@ -97,7 +97,7 @@ def _reached(text: str, start: int, end: int) -> Iterator[Clause]:
             if not denied and linked and before and _is_fragment(clause):
                 denied = True
             if begin < end and stop > start:
-                yield Clause(clause, denied)
+                yield FoldedClause(clause, denied)
             before = denied
         linked = text[stop:following].strip() in _LISTS and stop < following
         begin = following

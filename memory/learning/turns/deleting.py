@@ -24,7 +24,7 @@ class Undoing(Protocol):
         ...
 
 
-class Forgetting(Protocol):
+class ForgetsFacts(Protocol):
     """The part of `FactService` that a deletion uses."""
 
     async def forget(self, user_id: str, fact_id: str) -> None:
@@ -39,7 +39,7 @@ class TurnDeleting:
     store: Store
     index: PointStore
     turns: Undoing
-    facts: Forgetting
+    facts: ForgetsFacts
 
     async def delete(self, user_id: str, turn_id: str) -> None:
         """Delete the turn: the facts that it added are forgotten, those that it ended hold again.

@@ -5,7 +5,7 @@ import pytest
 from recollect.memory.stores.thread_queue import LocalThreadQueue
 from recollect.memory.values.errors import InvalidRequest
 from recollect.memory.values.scope import Scope
-from tests.contracts.store.queue import Runs, started
+from tests.contracts.store.suite.queue import Runs, started
 
 
 async def test_an_idle_queue_keeps_nothing():

@@ -24,10 +24,10 @@ from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.update import owed
 from tests.contracts.store.conftest import MongoDatabase
-from tests.contracts.store.cut_off import cut_off
-from tests.contracts.store.past_turns import SETTLED, past, without_reply
-from tests.contracts.store.queue import Runs, started
 from tests.contracts.store.samples import LEASE, NOW, SECOND, answer, asked, fact, failed, finish, indexed
+from tests.contracts.store.suite.cut_off import cut_off
+from tests.contracts.store.suite.past_turns import SETTLED, past, without_reply
+from tests.contracts.store.suite.queue import Runs, started
 
 T1 = Scope("ada", "t1")
 CLOSED = "mongodb://someone:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=50"

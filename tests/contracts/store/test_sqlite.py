@@ -3,27 +3,27 @@ from pathlib import Path
 import pytest
 
 from recollect.memory.stores.sqlite import open_sqlite_store
-from tests.contracts.store.client_records import ClientRecordsContract
 from tests.contracts.store.conftest import Backend
-from tests.contracts.store.conversations import ConversationsContract
-from tests.contracts.store.counts import CountsContract
-from tests.contracts.store.documents import LibraryContract
-from tests.contracts.store.erasures import ErasuresContract
-from tests.contracts.store.explained_turns import ExplainedTurnsContract
-from tests.contracts.store.fact_pages import FactPagesContract
-from tests.contracts.store.facts import FactsContract
-from tests.contracts.store.imports import ImportsContract
-from tests.contracts.store.kept_turns import KeptTurnsContract
-from tests.contracts.store.keys import KeysContract
-from tests.contracts.store.notes import NotesContract
-from tests.contracts.store.queue import QueueContract
-from tests.contracts.store.recommits import RecommitsContract
-from tests.contracts.store.recorded_hits import RecordedHitsContract
-from tests.contracts.store.sessions import SessionsContract
-from tests.contracts.store.thread_records import ThreadRecordsContract
-from tests.contracts.store.timeline import TimelineContract
-from tests.contracts.store.updates import UpdatesContract
-from tests.contracts.store.whole_user import WholeUserContract
+from tests.contracts.store.suite.client_records import ClientRecordsContract
+from tests.contracts.store.suite.conversations import ConversationsContract
+from tests.contracts.store.suite.counts import CountsContract
+from tests.contracts.store.suite.documents import LibraryContract
+from tests.contracts.store.suite.erasures import ErasuresContract
+from tests.contracts.store.suite.explained_turns import ExplainedTurnsContract
+from tests.contracts.store.suite.fact_pages import FactPagesContract
+from tests.contracts.store.suite.facts import FactsContract
+from tests.contracts.store.suite.imports import ImportsContract
+from tests.contracts.store.suite.kept_turns import KeptTurnsContract
+from tests.contracts.store.suite.keys import KeysContract
+from tests.contracts.store.suite.notes import NotesContract
+from tests.contracts.store.suite.queue import QueueContract
+from tests.contracts.store.suite.recommits import RecommitsContract
+from tests.contracts.store.suite.recorded_hits import RecordedHitsContract
+from tests.contracts.store.suite.sessions import SessionsContract
+from tests.contracts.store.suite.thread_records import ThreadRecordsContract
+from tests.contracts.store.suite.timeline import TimelineContract
+from tests.contracts.store.suite.updates import UpdatesContract
+from tests.contracts.store.suite.whole_user import WholeUserContract
 
 
 class Sqlite:

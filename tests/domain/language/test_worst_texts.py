@@ -21,7 +21,7 @@ from recollect.memory.language.trivial import is_trivial
 from recollect.memory.learning.attribution import attribute
 from recollect.memory.learning.extraction.answer import read_text
 from recollect.memory.learning.plan import PlanRequest
-from recollect.memory.learning.proof.claim import Claim, proof_problem
+from recollect.memory.learning.proof.claim import ProposedFact, proof_problem
 from recollect.memory.learning.proof.evidence import heard, quote_problem
 from recollect.memory.learning.proof.quote_place import quote_place
 from recollect.memory.learning.proof.witness import Witness
@@ -60,7 +60,7 @@ KNOWN = questions.KnownTexts({"name": "Ada", "location": "Paris"})
 
 def _proved(said: str) -> object:
     """Return what a claim and its quote of such a text come to."""
-    claim = Claim("note", said[:1_000], said[:2_000])
+    claim = ProposedFact("note", said[:1_000], said[:2_000])
     return proof_problem(claim, said[:1_900], Witness.of(said, heard(said), at=NOW, asked=said))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.memory.learning.proof.claim import Claim, carried_tags, proof_problem
+from recollect.memory.learning.proof.claim import ProposedFact, carried_tags, proof_problem
 from recollect.memory.learning.proof.evidence import heard
 from recollect.memory.learning.proof.witness import Witness
 
@@ -18,7 +18,7 @@ AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 def problem(*row: Any, **more: Any) -> str | None:
     said, quote, key, value, statement, asked = (*row, "")[:6]
     witness = Witness.of(said, heard(said), at=AT, asked=asked)
-    return proof_problem(Claim(key, value, statement, **more), quote, witness)
+    return proof_problem(ProposedFact(key, value, statement, **more), quote, witness)
 
 
 CARRIED: list[tuple[Any, ...]] = [

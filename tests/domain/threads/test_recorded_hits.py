@@ -1,5 +1,5 @@
 from recollect.memory.threads.recorded_hits import MOST_CHARACTERS, bounded
-from tests.contracts.store.recorded_hits import hit
+from tests.contracts.store.suite.recorded_hits import hit
 
 
 def test_a_record_keeps_so_much_of_each_hit() -> None:

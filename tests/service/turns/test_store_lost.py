@@ -4,7 +4,7 @@ from uuid import uuid4
 
 from pymongo import MongoClient
 
-from tests.contracts.store.cut_off import cut_off
+from tests.contracts.store.suite.cut_off import cut_off
 from tests.fakes.openai_answers import Answer, Body, extraction_tool
 from tests.fakes.openai_server import FakeOpenAI
 from tests.service.support.running import Service, model_settings

@@ -9,8 +9,8 @@ from recollect.memory.values.fact import Fact
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
 from recollect.memory.values.turn import Turn
-from tests.contracts.store.past_turns import past, placed, stored, without_message, without_reply
 from tests.contracts.store.samples import NASTY_IDS, NOW, asked, fact, finish, full_update, superseded
+from tests.contracts.store.suite.past_turns import past, placed, stored, without_message, without_reply
 
 ADA = Scope("ada")
 

@@ -9,9 +9,9 @@ from recollect.memory.updates.delays import Delay, delays_of
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Step, StepName, Update, not_owed, owed
 from tests.contracts.store.conftest import Backend
-from tests.contracts.store.conversations import ids_of_indexed
-from tests.contracts.store.past_turns import past
 from tests.contracts.store.samples import LEASE, NOW, SECOND, answer, asked, failed, finish, full_update, indexed
+from tests.contracts.store.suite.conversations import ids_of_indexed
+from tests.contracts.store.suite.past_turns import past
 
 
 async def turn_of(store: Store, turn_id: str = "turn1") -> Turn:

@@ -10,18 +10,6 @@ from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Exchange, Turn
 from recollect.memory.values.update import not_owed, owed
 from tests.contracts.store.conftest import Backend
-from tests.contracts.store.conversations import ids_of_indexed
-from tests.contracts.store.past_turns import (
-    MINUTE,
-    SETTLED,
-    in_a_row,
-    past,
-    placed,
-    said,
-    stored,
-    without_message,
-    without_reply,
-)
 from tests.contracts.store.samples import (
     LEASE,
     NASTY_IDS,
@@ -34,6 +22,18 @@ from tests.contracts.store.samples import (
     finish,
     full_update,
     indexed,
+)
+from tests.contracts.store.suite.conversations import ids_of_indexed
+from tests.contracts.store.suite.past_turns import (
+    MINUTE,
+    SETTLED,
+    in_a_row,
+    past,
+    placed,
+    said,
+    stored,
+    without_message,
+    without_reply,
 )
 
 ADA = Scope("ada")

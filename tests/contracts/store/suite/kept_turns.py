@@ -9,7 +9,6 @@ from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadOverview, ThreadRecord
 from recollect.memory.values.turn import Exchange, Message, Turn
 from recollect.memory.values.update import Update, not_owed, owed
-from tests.contracts.store.past_turns import past, without_reply
 from tests.contracts.store.samples import (
     NASTY_METADATA,
     NOW,
@@ -21,6 +20,7 @@ from tests.contracts.store.samples import (
     full_update,
     indexed,
 )
+from tests.contracts.store.suite.past_turns import past, without_reply
 
 ADA_T1 = Scope("ada", "t1")
 

@@ -10,8 +10,8 @@ from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import not_owed, owed
-from tests.contracts.store.past_turns import MINUTE, in_a_row, past, placed, said, without_message, without_reply
 from tests.contracts.store.samples import NASTY_TEXTS, NOW, SECOND, answer, asked, indexed
+from tests.contracts.store.suite.past_turns import MINUTE, in_a_row, past, placed, said, without_message, without_reply
 
 ADA = Scope("ada")
 ADA_T1, ADA_T2 = Scope("ada", "t1"), Scope("ada", "t2")
