@@ -40,9 +40,13 @@ def asked(document: Json) -> Iterator[tuple[str, str, Json]]:
 
 
 def fields_of(document: Json, label: str, schema: Json) -> Iterator[tuple[str, str, Json]]:
-    for kind in schema.get("anyOf", [schema]):
+    for kind in schema.get("anyOf", schema.get("oneOf", [schema])):
         whole = resolved(document, kind)
         if whole == {"type": "null"}:
+            continue
+        if whole.get("type") == "array":
+            assert whole["maxItems"], label
+            yield from fields_of(document, label, resolved(document, whole["items"]))
             continue
         assert whole.get("additionalProperties") is False or label.endswith(OPENAIS), label
         for name, field in whole["properties"].items():
