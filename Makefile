@@ -1,9 +1,9 @@
 # PYTHON says which interpreter makes .venv (3.11 or later); HOST, PORT, DATA_DIR and every other setting come from the
 # environment or .env. ARGS is passed on: make test ARGS="-k facts", make lock ARGS=--upgrade.
-.PHONY: help run test check format lock bench bench-recall studio clean
+.PHONY: help run test check format lock bench bench-recall bench-inspector studio clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' Makefile
 
 run: .venv/run.stamp ## set up what is needed, and serve on 127.0.0.1:8000
 	@exec .venv/bin/recollect serve $(ARGS)
@@ -30,6 +30,9 @@ bench: .venv/dev.stamp ## measure a turn against the floor
 
 bench-recall: .venv/dev.stamp ## measure what recall finds on LoCoMo (LOCOMO_PATH)
 	.venv/bin/python -m benchmarks.recall --folds $(ARGS)
+
+bench-inspector: .venv/dev.stamp ## measure the inspector's pages for a user with 100,000 messages
+	.venv/bin/python -m benchmarks.inspector $(ARGS)
 
 studio: .venv/dev.stamp ## open the graph in LangGraph Studio
 	@exec .venv/bin/langgraph dev $(ARGS)

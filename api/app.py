@@ -34,7 +34,6 @@ from recollect.api.routes import (
     context,
     documents,
     erasures,
-    exchanges,
     exports,
     facts,
     health,
@@ -58,7 +57,6 @@ from recollect.settings import Settings, current_settings
 ROUTERS = (
     agent.router,
     context.router,
-    exchanges.router,
     openai_door.router,
     openai_models.router,
     responses_door.router,

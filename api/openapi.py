@@ -16,8 +16,6 @@ SHOWING_A_TURN = (
 MESSAGES = (
     ("AgentRequest", "message"),
     ("ContextRequest", "message"),
-    ("SaidByUser", "content"),
-    ("SaidFurther", "content"),
     ("SearchRequest", "query"),
     ("LessonRequest", "content"),
 )

@@ -10,6 +10,7 @@ from recollect.api.auth.caller import Caller, caller_of
 from recollect.api.auth.visits import SAFE, SIGN_IN, Visit
 from recollect.api.inspector.error_pages import POSTED
 from recollect.api.inspector.frame import frame_of, is_partial, shown_user
+from recollect.api.inspector.packing import packed
 from recollect.api.inspector.rendering import render
 from recollect.memory.values.errors import Forbidden, Unauthorized
 
@@ -44,7 +45,8 @@ class Page:
     def show(self, template: str, *, title: str, status: int = 200, part: str | None = None, **values: Any) -> Response:
         """Return the page; its block `part` alone where an open page asks for that. `title` names the page."""
         wanted = part if self.is_partial else None
-        return render(template, status=status, part=wanted, title=title, **frame_of(self.request), **values)
+        shown = render(template, status=status, part=wanted, title=title, **frame_of(self.request), **values)
+        return packed(self.request, shown)
 
     def lead(self, path: str) -> Response:
         """Lead the browser to another page after an act; `path` is one of this service."""

@@ -141,16 +141,6 @@ class TimingsAnswer(BaseModel):
     total: float
 
 
-class FurtherAnswer(BaseModel):
-    """A further message of a turn that an agent elsewhere ran."""
-
-    role: Literal["user", "assistant", "system", "tool"]
-    name: str | None
-    content: str
-    metadata: dict[str, Any]
-    created_at: str
-
-
 class TurnAnswer(BaseModel):
     """A turn. `reply` and `model` are null, and `state` is "unfinished", while it has no reply."""
 
@@ -163,7 +153,6 @@ class TurnAnswer(BaseModel):
     usage: UsageAnswer
     timings_ms: TimingsAnswer
     state: Literal["unfinished"] | None = Field(None, description="Only in unfinished turns.")
-    messages: list[FurtherAnswer] | None = Field(None, description="Only where an exchange brought further messages.")
 
 
 class MessageAnswer(BaseModel):
@@ -176,13 +165,6 @@ class MessageAnswer(BaseModel):
     content: str
     metadata: dict[str, Any]
     created_at: str
-    messages: list[FurtherAnswer] | None = Field(None, description="Only of a user's message: what followed it.")
-
-
-class ExchangesAnswer(BaseModel):
-    """The turns of several exchanges, in their order."""
-
-    items: list[TurnAnswer]
 
 
 class MessagesAnswer(BaseModel):

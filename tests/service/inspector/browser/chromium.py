@@ -71,7 +71,7 @@ class Window:
     def check(self) -> None:
         """Fail where the page had an error, a policy report, or a request to anywhere but the service."""
         left = [problem for problem in self.problems if not problem.startswith(tuple(self.expected) or ("\0",))]
-        assert left == []
+        assert left == [], left
 
     def check_accessible(self) -> None:
         """Fail where axe-core finds something on the page as it is now, or where it is wider than its window."""

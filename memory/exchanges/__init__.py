@@ -1,1 +1,0 @@
-"""Turns that another agent ran: stored, indexed and learned from as the agent's own."""
