@@ -1,7 +1,6 @@
 """`GET /metrics`: the figures that Prometheus scrapes, counted by this process since its start."""
 
 from time import perf_counter
-from typing import TypeVar
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import (
@@ -19,11 +18,12 @@ from recollect.api.state import OpenMemory
 from recollect.api.telemetry.gauges import Evictions, pending_updates
 from recollect.memory.ports.chat_model import Usage
 from recollect.memory.ports.observing import UNWATCHED, Observer, Watched
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.values.turn import Turn
 
 router = APIRouter(tags=["health"])
 
-Store = TypeVar("Store")
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Bounds in seconds, from a search in the embedded index to a model's time limit."""
 MOST_MODELS = 100
@@ -102,9 +102,14 @@ class Metrics(Observer):
         self._output.inc(usage.output_tokens)
 
     @override
-    def store(self, name: str, store: Store) -> Store:
+    def store(self, store: Store) -> Store:
         """Return the store itself: its calls are not counted."""
         return store
+
+    @override
+    def index(self, index: VectorIndex) -> VectorIndex:
+        """Return the index itself, likewise."""
+        return index
 
 
 class _Timed:

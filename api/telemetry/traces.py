@@ -26,10 +26,12 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 from typing_extensions import override
 
-from recollect.api.telemetry.watched_store import Store, watched
+from recollect.api.telemetry.watched_store import WatchedStore, watched_index
 from recollect.api.version import VERSION
 from recollect.memory.ports.chat_model import Usage
 from recollect.memory.ports.observing import Observer, Watched
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.values.turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -116,9 +118,14 @@ class TraceExporter(Observer):
         self._counting.tokens(usage)
 
     @override
-    def store(self, name: str, store: Store) -> Store:
+    def store(self, store: Store) -> Store:
         """Wrap the store so that each call has a span. Calls outside any trace (the sweeps') have none."""
-        return watched(self._counting.store(name, store), name, self._call)
+        return WatchedStore(self._counting.store(store), self._call)
+
+    @override
+    def index(self, index: VectorIndex) -> VectorIndex:
+        """Wrap the index likewise."""
+        return watched_index(self._counting.index(index), self._call)
 
     def _call(self, name: str) -> "_Leaf | None":
         if not trace.get_current_span().get_span_context().is_valid:

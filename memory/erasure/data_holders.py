@@ -8,10 +8,12 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from typing_extensions import override
 
+from recollect.memory.index.query_cache import CachedEmbedder
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.threads.recorded_hits import RecordedHits
@@ -81,15 +83,22 @@ class IndexHolder(DataHolder):
         return await self.index.remaining(scope)
 
 
-class TypedLinesHolder(Protocol):
+class TypedLines(Protocol):
     """Keeps the lines that users typed, in files: calls block."""
 
+    @abstractmethod
     def erase(self, scope: Scope) -> int:
         """Remove the lines of the user (or the thread), and return how many there were."""
         ...
 
+    @abstractmethod
     def remaining(self, scope: Scope) -> int:
         """Count the lines of the user (or the thread)."""
+        ...
+
+    @abstractmethod
+    def trim(self, user_id: str, *, since: datetime | None) -> None:
+        """Remove the user's lines from before `since`, and the oldest of too many."""
         ...
 
 
@@ -97,7 +106,7 @@ class TypedLinesHolder(Protocol):
 class LinesHolder(DataHolder):
     """Empties the history of this machine's terminals."""
 
-    lines: TypedLinesHolder
+    lines: TypedLines
     name: str = "terminal"
 
     @override
@@ -109,19 +118,11 @@ class LinesHolder(DataHolder):
         return await asyncio.to_thread(self.lines.remaining, scope)
 
 
-class Cache(Protocol):
-    """Keeps answers without the users they were for."""
-
-    def clear(self) -> None:
-        """Remove all answers."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class CacheHolder(DataHolder):
     """Empties the query cache of this process: its keys are digests that name no user, so every vector is removed."""
 
-    cache: Cache
+    cache: CachedEmbedder
     name: str = "query_cache"
 
     @override
@@ -140,8 +141,8 @@ def data_holders(
     index: VectorIndex,
     *,
     keys: Callable[[str], Awaitable[int]],
-    lines: TypedLinesHolder,
-    cache: Cache,
+    lines: TypedLines,
+    cache: CachedEmbedder,
 ) -> Sequence[DataHolder]:
     """Return all data holders, in the order in which an erasure empties them. `keys` deletes a user's own keys.
 

@@ -97,6 +97,10 @@ class Erasing:
             raise StoreUnavailable("The service is stopping; its next start goes on with the erasure.")
         return task.result()
 
+    async def erase_if_any(self, scope: Scope, by: str) -> Erasure | None:
+        """Erase as `erase` does; return None if there is nothing of `scope`."""
+        return await self.erase(scope, by=by) if await self.has_any(scope) else None
+
     async def has_any(self, scope: Scope) -> bool:
         """Tell whether a scan finds anything of `scope`, or an erasure of it is still under way.
 

@@ -13,9 +13,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
 from recollect.memory.background.sweep import Sweep
+from recollect.memory.erasure.data_holders import TypedLines
 from recollect.memory.erasure.fences import Fences
 from recollect.memory.index.expected import called_for
 from recollect.memory.ports.erasures import Tombstone, hash_of, subject_of
@@ -33,18 +33,6 @@ OVERLAP = timedelta(minutes=2)
 BATCH = 500
 
 
-class TypedLinesFiles(Protocol):
-    """Keeps the lines that users typed, in files: calls block."""
-
-    def erase(self, scope: Scope) -> int:
-        """Remove the lines of the user (or the thread), and return how many there were."""
-        ...
-
-    def trim(self, user_id: str, *, since: datetime | None) -> None:
-        """Remove the user's lines from before `since`."""
-        ...
-
-
 @dataclass
 class TombstoneFollower:
     """Follows tombstones: all of them at the start, new ones in sweeps, and one at once when its user comes back.
@@ -56,7 +44,7 @@ class TombstoneFollower:
     store: Store
     index: VectorIndex
     fences: Fences
-    lines: TypedLinesFiles
+    lines: TypedLines
     clock: Clock
     sweep_seconds: float = SWEEP_SECONDS
     _since: datetime = field(init=False, default=datetime.fromtimestamp(0, UTC))

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
 from recollect.memory.erasure.fences import Fences
@@ -22,6 +22,7 @@ from recollect.memory.facts.reviewing import approve, reject
 from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.ports.store import Store
+from recollect.memory.updates.retention import Retention
 from recollect.memory.updates.updater import Updater
 from recollect.memory.values.errors import FactConflict, NotFound
 from recollect.memory.values.fact import Fact, fact_dict, preferred
@@ -52,18 +53,6 @@ class Noted(NamedTuple):
     known: bool
 
 
-class Keeper(Protocol):
-    """Keeps users and threads within their limits."""
-
-    def touch(self, user_id: str) -> None:
-        """Record that something was added for the user, so that their limits are checked."""
-        ...
-
-    async def trim_thread(self, scope: Scope) -> None:
-        """Remove the thread's working memory beyond its limit."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class FactService:
     """Handles facts for people. A call waits up to `wait_seconds` for updates that are being learned from.
@@ -81,7 +70,7 @@ class FactService:
     updater: Updater
     clock: Clock
     wait_seconds: float
-    bounds: Keeper
+    bounds: Retention
     fences: Fences
 
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> FactPage:

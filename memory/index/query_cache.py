@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 from typing_extensions import override
 
-from recollect.memory.ports.embedder import Embedder
+from recollect.memory.ports.embedder import Embedder, ForwardingEmbedder
 
 MOST_KEPT = 512
 LONGEST_KEPT = 8_000
@@ -26,51 +26,24 @@ class _Asked:
     waiting: int = 0
 
 
-class CachedEmbedder(Embedder):
+class CachedEmbedder(ForwardingEmbedder):
     """An embedder that caches the vectors of the last `most` queries, by model and text.
 
     It keeps digests in place of texts, and of vectors at most `most` times the dimension times 8 bytes: 6 MiB for 512
     of 1,536 dimensions. A cached vector equals the original to the last bit. Equal queries at the same time share one
     call, which is cancelled when nobody waits for it any more; a failure is raised to all who wait, and is not cached.
-    Documents are not cached.
+    Documents are not cached, because a text is indexed once.
     """
 
     def __init__(self, embedder: Embedder, *, most: int = MOST_KEPT) -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self._most = most
         self._kept: OrderedDict[_Key, array[float]] = OrderedDict()
         self._asked: dict[_Key, _Asked] = {}
 
-    @property
-    @override
-    def model(self) -> str:
-        """Return the embedder's model."""
-        return self._embedder.model
-
-    @property
-    @override
-    def knows_meaning(self) -> bool:
-        """Tell whether the embedder knows meaning."""
-        return self._embedder.knows_meaning
-
-    @override
-    async def dimension(self) -> int:
-        """Return the embedder's dimension."""
-        return await self._embedder.dimension()
-
-    @override
-    async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
-        """Embed texts to index. They are not cached, because a text is indexed once."""
-        return await self._embedder.embed_documents(texts)
-
     def clear(self) -> None:
         """Drop all cached vectors."""
         self._kept.clear()
-
-    @override
-    async def ping(self) -> None:
-        """Ping the embedder."""
-        await self._embedder.ping()
 
     @override
     async def embed_query(self, text: str) -> Sequence[float]:
@@ -80,8 +53,8 @@ class CachedEmbedder(Embedder):
             ModelUnavailable: the embedder cannot serve; the next call asks it again.
         """
         if len(text) > LONGEST_KEPT:
-            return await self._embedder.embed_query(text)
-        key = _key(self._embedder.model, text)
+            return await super().embed_query(text)
+        key = _key(self.model, text)
         if (kept := self._kept.get(key)) is not None:
             self._kept.move_to_end(key)
             return kept.tolist()
@@ -102,7 +75,7 @@ class CachedEmbedder(Embedder):
                     del self._asked[key]
 
     async def _embed(self, key: _Key, text: str) -> "array[float]":
-        vector = array("d", await self._embedder.embed_query(text))
+        vector = array("d", await super().embed_query(text))
         self._kept[key] = vector
         if len(self._kept) > self._most:
             self._kept.popitem(last=False)

@@ -9,7 +9,6 @@ from typing_extensions import override
 
 from recollect.memory.background.long_texts import off_loop
 from recollect.memory.erasure.fences import Fence, Fences
-from recollect.memory.facts.fact_service import Keeper
 from recollect.memory.facts.fact_writes import FactWrites
 from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.language.trivial import is_trivial
@@ -28,6 +27,7 @@ from recollect.memory.learning.undoing import undo
 from recollect.memory.ports.chat_model import ChatMessage
 from recollect.memory.ports.extractor import Extraction, ExtractionRequest, Extractor, Said
 from recollect.memory.ports.store import Store
+from recollect.memory.updates.retention import Retention
 from recollect.memory.updates.user_work import Deferred, Save, StepWork
 from recollect.memory.values.decision import Proposal, RefusedProposal
 from recollect.memory.values.errors import UserErased
@@ -82,7 +82,7 @@ class FactsStep(StepWork):
     batching: Batching
     review: Review
     schema: WantedKeys | None
-    bounds: Keeper
+    bounds: Retention
     fences: Fences
     clock: Clock
     rules: str | None = None

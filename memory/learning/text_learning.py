@@ -4,18 +4,18 @@ The text itself is not stored. A new fact is inserted before the one that it rep
 in between, the next text that is learned from ends the replaced fact, so that the same text again completes the work.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from recollect.memory.erasure.fences import Fences
 from recollect.memory.facts.fact_rivals import superseded
-from recollect.memory.facts.fact_service import Keeper
 from recollect.memory.facts.fact_writes import FactWrites, revise
 from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.learning.plan import Plan
 from recollect.memory.ports.store import Store
+from recollect.memory.updates.retention import Retention
 from recollect.memory.updates.updater import Updater
 from recollect.memory.updates.user_claim import user_claim
 from recollect.memory.values.decision import Change, RefusedProposal
@@ -24,13 +24,8 @@ from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import MOST_MESSAGE_CHARACTERS, check_message
 from recollect.memory.values.times import Clock
 
-
-class Planner(Protocol):
-    """Decides what a text teaches."""
-
-    async def plan_text(self, scope: Scope, text: str, lesson_id: str) -> tuple[Plan, str]:
-        """Return the plan of learning from `text`, and the name of the model. Store nothing."""
-        ...
+PlanText = Callable[[Scope, str, str], Awaitable[tuple[Plan, str]]]
+"""Plans learning from a scope's text, under the lesson's id; returns the plan and the model's name. Stores nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +50,10 @@ class TextLearning:
     """Learns from texts. A call waits up to `wait_seconds` for the claim while the user's turns are learned from."""
 
     store: Store
-    planner: Planner
+    plan: PlanText
     points: IndexOutbox
     updater: Updater
-    bounds: Keeper
+    bounds: Retention
     fences: Fences
     clock: Clock
     wait_seconds: float
@@ -83,7 +78,7 @@ class TextLearning:
                 async with fence.writing():
                     await self._complete(scope)
                 # A new id for each call: the same text may teach again what was forgotten meanwhile.
-                made, model = await self.planner.plan_text(scope, text, str(uuid4()))
+                made, model = await self.plan(scope, text, str(uuid4()))
                 # The model took its time: write nothing if the claim has passed to another process meanwhile.
                 await held.check()
                 async with fence.writing() as writing:

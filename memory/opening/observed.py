@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from recollect.memory.ports.chat_model import ChatReply, ChatRequest, ForwardingChat
-from recollect.memory.ports.embedder import Embedder
+from recollect.memory.ports.embedder import Embedder, ForwardingEmbedder
 from recollect.memory.ports.observing import Observer
 from recollect.memory.updates.user_work import Deferred, Save, StepWork
 from recollect.memory.values.turn import Turn
@@ -46,46 +46,24 @@ class ObservedChat(ForwardingChat):
         return (self.label or self.chat.name) if request.model in {None, self.chat.name} else OTHER_MODEL
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedEmbedder(Embedder):
-    """Passes every call on to `embedder`, and shows it to the observer."""
+class ObservedEmbedder(ForwardingEmbedder):
+    """Passes every call on to `embedder`, and shows it to the observer; pings go past the observer."""
 
-    embedder: Embedder
-    observer: Observer
-
-    @property
-    @override
-    def model(self) -> str:
-        """Return the wrapped embedder's model."""
-        return self.embedder.model
-
-    @property
-    @override
-    def knows_meaning(self) -> bool:
-        """Tell whether the wrapped embedder's vectors follow meaning."""
-        return self.embedder.knows_meaning
-
-    @override
-    async def dimension(self) -> int:
-        """Return the length of the wrapped embedder's vectors."""
-        return await self.embedder.dimension()
+    def __init__(self, embedder: Embedder, observer: Observer) -> None:
+        super().__init__(embedder)
+        self.observer = observer
 
     @override
     async def embed_query(self, text: str) -> Sequence[float]:
         """Embed a query."""
-        with self.observer.model_call("embed", self.embedder.model):
-            return await self.embedder.embed_query(text)
+        with self.observer.model_call("embed", self.model):
+            return await super().embed_query(text)
 
     @override
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
         """Embed texts that are to be found."""
-        with self.observer.model_call("embed", self.embedder.model):
-            return await self.embedder.embed_documents(texts)
-
-    @override
-    async def ping(self) -> None:
-        """Ping the embedder without the observer."""
-        await self.embedder.ping()
+        with self.observer.model_call("embed", self.model):
+            return await super().embed_documents(texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,9 @@ async def open_memory(
         await asyncio.wait({repairing}, timeout=REPAIR_HEAD_START_SECONDS)
         if repairing.done():
             repairing.result()
-        threads = ThreadService(store, index, points, updater, erasing, models.summariser, config, clock)
+        threads = ThreadService(
+            store, index, points, updater.notify, erasing.erase_if_any, models.summariser, config, clock
+        )
         indexing = DocumentIndexing(store, index, embedder, stores.fences, clock, sweep_seconds=config.sweep_seconds)
         following = [_following(stores)] if store.erasures.is_shared else []
         vacuum = IndexVacuum(index, seconds=config.index_vacuum_seconds)
@@ -138,7 +140,7 @@ async def open_memory(
             documents=_document_service(stores, indexing, attachments),
             texts=TextLearning(
                 store,
-                facts_step,
+                facts_step.plan_text,
                 points,
                 updater,
                 bounds,

@@ -105,9 +105,9 @@ async def enter_stores(
     embedder = CachedEmbedder(ObservedEmbedder(opened, observer))
     store = await stack.enter_async_context(await asyncio.to_thread(_open_store, config))
     index = await stack.enter_async_context(_lazy_index(config, embedder))
-    store = observer.store("documents", store)
+    store = observer.store(store)
     fences = Fences(store.erasures)
-    fenced = FencedIndex(observer.store("index", index), store, fences)
+    fenced = FencedIndex(observer.index(index), store, fences)
     return Stores(config, store, fenced, embedder, clock, fences, bulk)
 
 

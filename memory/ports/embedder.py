@@ -4,6 +4,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
+from typing_extensions import override
+
 
 class Embedder(Protocol):
     """Turns texts into vectors. It distinguishes queries from documents, because some models embed them differently.
@@ -50,3 +52,41 @@ class Embedder(Protocol):
             ModelUnavailable: it cannot.
         """
         ...
+
+
+class ForwardingEmbedder(Embedder):
+    """Forwards each call to `embedder`, for wrappers that change only some of them.
+
+    `model` is read at each call, as every property is: what is cached by a model's name must not keep an old one.
+    """
+
+    __slots__ = ("embedder",)
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+
+    @property
+    @override
+    def model(self) -> str:
+        return self.embedder.model
+
+    @property
+    @override
+    def knows_meaning(self) -> bool:
+        return self.embedder.knows_meaning
+
+    @override
+    async def dimension(self) -> int:
+        return await self.embedder.dimension()
+
+    @override
+    async def embed_query(self, text: str) -> Sequence[float]:
+        return await self.embedder.embed_query(text)
+
+    @override
+    async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
+        return await self.embedder.embed_documents(texts)
+
+    @override
+    async def ping(self) -> None:
+        await self.embedder.ping()

@@ -6,14 +6,15 @@ stage enters an empty context manager, and no store is wrapped.
 
 from abc import abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from typing_extensions import override
 
 from recollect.memory.ports.chat_model import Usage
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.values.turn import Turn
 
-Store = TypeVar("Store")
 Watched = AbstractContextManager[object]
 """A context manager around the observed work: it sees when that begins and ends, and whether it raised."""
 
@@ -52,8 +53,13 @@ class Observer(Protocol):
         ...
 
     @abstractmethod
-    def store(self, name: str, store: Store) -> Store:
+    def store(self, store: Store) -> Store:
         """Return what to use in place of `store`: itself, or a wrapper that observes its calls."""
+        ...
+
+    @abstractmethod
+    def index(self, index: VectorIndex) -> VectorIndex:
+        """Return what to use in place of `index`, likewise."""
         ...
 
 
@@ -92,9 +98,14 @@ class Unobserved(Observer):
         """Do nothing."""
 
     @override
-    def store(self, name: str, store: Store) -> Store:
+    def store(self, store: Store) -> Store:
         """Return the store itself."""
         return store
+
+    @override
+    def index(self, index: VectorIndex) -> VectorIndex:
+        """Return the index itself."""
+        return index
 
 
 UNOBSERVED = Unobserved()

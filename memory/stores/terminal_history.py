@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import IO
 
 import portalocker
+from typing_extensions import override
 
+from recollect.memory.erasure.data_holders import TypedLines
 from recollect.memory.stores.private_folder import make_folder
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import to_ms
@@ -39,7 +41,7 @@ class Typed:
 
 
 @dataclass(frozen=True, slots=True)
-class TerminalHistory:
+class TerminalHistory(TypedLines):
     """Holds the typed lines of all users in one DATA_DIR. Its calls block: an event loop makes them in a thread."""
 
     data_dir: Path
@@ -61,6 +63,7 @@ class TerminalHistory:
         """Return the lines that the user typed, oldest first; only those of the thread where `scope` names one."""
         return [typed for typed in self._read(scope.user_id) if scope.thread_id in (None, typed.thread_id)]
 
+    @override
     def trim(self, user_id: str, *, since: datetime | None) -> None:
         """Remove the lines typed before `since`, and all but the last `MOST_LINES`."""
         least = to_ms(since) if since is not None else 0
@@ -70,6 +73,7 @@ class TerminalHistory:
 
         self._rewrite(user_id, kept)
 
+    @override
     def erase(self, scope: Scope) -> int:
         """Remove the lines of the user, or of the thread, and return their number."""
         if scope.thread_id is not None:
@@ -78,6 +82,7 @@ class TerminalHistory:
         history_path(self.data_dir, scope.user_id).unlink(missing_ok=True)
         return count
 
+    @override
     def remaining(self, scope: Scope) -> int:
         """Return how many lines of the user, or of the thread, are stored."""
         return len(self.lines(scope))

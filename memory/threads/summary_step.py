@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from typing_extensions import override
 
+from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.summariser import Summariser
 from recollect.memory.threads.archive import Archive, ThreadSizes
@@ -16,14 +16,6 @@ from recollect.memory.values.thread_record import ThreadRecord
 from recollect.memory.values.times import Clock
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Update
-
-
-class NotifiesIndex(Protocol):
-    """The part of `IndexOutbox` that this step uses."""
-
-    def notify(self, user_id: str) -> None:
-        """Index this user's records in the background."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -37,7 +29,7 @@ class SummaryStep(StepWork):
     summariser: Summariser
     config: MemoryConfig
     clock: Clock
-    points: NotifiesIndex | None = None
+    points: IndexOutbox | None = None
     sizes: ThreadSizes = field(init=False)
 
     def __post_init__(self) -> None:

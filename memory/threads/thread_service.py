@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from recollect.memory.background.keyed_worker import KeyedWorker
 from recollect.memory.background.sweep import Sweep
+from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.ports.erasures import Erasure
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.summariser import Summariser
@@ -41,48 +41,22 @@ DERIVED_TITLE_CHARACTERS = 80
 OTHERS_SECONDS = 15.0
 """A sweep leaves an archive that is younger than this, in seconds, to the process that began it."""
 
-
-class FollowsIndex(Protocol):
-    """The part of `IndexOutbox` that threads use."""
-
-    def notify(self, user_id: str) -> None:
-        """Index this user's records in the background."""
-        ...
-
-    async def sync_soon(self, user_id: str) -> None:
-        """Index this user's records now; after an outage the background does it."""
-        ...
-
-
-class Learning(Protocol):
-    """The part of `Updater` that threads use."""
-
-    def notify(self, user_id: str) -> None:
-        """Work on this user's updates at once."""
-        ...
-
-
-class Eraser(Protocol):
-    """Erases everything of a scope."""
-
-    async def has_any(self, scope: Scope) -> bool:
-        """Tell whether there is anything to erase."""
-        ...
-
-    async def erase(self, scope: Scope, *, by: str) -> Erasure:
-        """Erase everything of the scope and return the receipt; `by` names who asked for it."""
-        ...
+Erase = Callable[[Scope, str], Awaitable[Erasure | None]]
+"""Erases everything of a scope for the one whom the second argument names; returns None if there is nothing."""
 
 
 @dataclass
 class ThreadService:
-    """The verbs on threads. `start` begins to make the pending summaries of archives; `close` ends that."""
+    """The verbs on threads. `start` begins to make the pending summaries of archives; `close` ends that.
+
+    `wake_updates` has a user's pending updates worked on at once. `erase` is handed in, because erasure lies above.
+    """
 
     store: Store
     index: VectorIndex
-    points: FollowsIndex
-    updater: Learning
-    eraser: Eraser
+    points: IndexOutbox
+    wake_updates: Callable[[str], None]
+    erase: Erase
     summariser: Summariser
     config: MemoryConfig
     clock: Clock
@@ -167,7 +141,7 @@ class ThreadService:
         record = await self._archive().begin(scope, to=last) if last else None
         if record is None:
             raise _no_such_thread()
-        self.updater.notify(scope.user_id)
+        self.wake_updates(scope.user_id)
         if record.closing:
             await self._finishing.hurry(scope, seconds=self.config.memory_wait_seconds)
         await self.points.sync_soon(scope.user_id)
@@ -252,9 +226,10 @@ class ThreadService:
             NotFound: nothing of such a thread exists.
             ErasurePending: a store could not be reached; the erasure goes on by itself.
         """
-        if not await self.eraser.has_any(scope):
+        erasure = await self.erase(scope, by)
+        if erasure is None:
             raise _no_such_thread()
-        return await self.eraser.erase(scope, by=by)
+        return erasure
 
     def _archive(self, summariser: Summariser | None = None) -> Archive:
         summaries = RollingSummaries(self.store, summariser or self.summariser, self.config, self.clock)

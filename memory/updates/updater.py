@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from recollect.memory.background.sweep import Sweep
 from recollect.memory.ports.store import Store
-from recollect.memory.updates.user_work import LEASE, RETRY, StepWork, UserWork
+from recollect.memory.updates.user_work import LEASE, RETRY, StepWork, UserWork, WorkContext
 from recollect.memory.values.times import Clock
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import StepName, Update
@@ -49,12 +49,11 @@ class Updater:
         concurrency: int,
         sweep_seconds: float,
     ) -> None:
-        self.store = store
-        self.steps = steps
-        self.clock = clock
-        self.owner = uuid4().hex
+        self._store = store
+        self._clock = clock
         # Each kind of step has slots of its own: a kind whose model hangs must not use up those of the others.
-        self.slots: Mapping[StepName, asyncio.Semaphore] = {name: asyncio.Semaphore(concurrency) for name in steps}
+        slots: Mapping[StepName, asyncio.Semaphore] = {name: asyncio.Semaphore(concurrency) for name in steps}
+        self._context = WorkContext(store, steps, clock, uuid4().hex, slots, self._recorded)
         self._sweeps = (
             Sweep("updates-sweep", self._find_left, seconds=sweep_seconds),
             Sweep("updates-renew", self._renew, seconds=RENEW_SECONDS),
@@ -79,7 +78,7 @@ class Updater:
             timer.cancel()
         self._deferring.pop(user_id, None)
         if user_id not in self._active:
-            work = UserWork(self, user_id)
+            work = UserWork(self._context, user_id)
             # A context of its own: the work outlives the turn that begins it, and goes on with others.
             task = asyncio.create_task(work.run(), name="updates-user", context=Context())
             self._active[user_id] = _ActiveWork(work, task)
@@ -98,16 +97,16 @@ class Updater:
         error = None if task.cancelled() else task.exception()
         if error is not None:
             logger.error("update work broke", extra={"action": "update_broke"}, exc_info=error)
-        until = self.clock() + RETRY if error is not None or task.cancelled() else task.result()
+        until = self._clock() + RETRY if error is not None or task.cancelled() else task.result()
         if work.wake.is_set():
             self.notify(work.user_id)
         elif until is not None:
             self._deferring[work.user_id] = work
-            delay = max(0.0, (until - self.clock()).total_seconds())
+            delay = max(0.0, (until - self._clock()).total_seconds())
             loop = asyncio.get_running_loop()
             self._timers[work.user_id] = loop.call_later(delay, self.notify, work.user_id)
 
-    def recorded(self, user_id: str, turn_id: str) -> None:
+    def _recorded(self, user_id: str, turn_id: str) -> None:
         """Wake those who wait for this turn, because one of its steps was recorded or deferred."""
         for event in self._waiters.get((user_id, turn_id), ()):
             event.set()
@@ -176,7 +175,7 @@ class Updater:
         held = active.work.held(turn_id) if active is not None else None
         if held is not None:
             return held
-        turn = await self.store.conversations.turn(user_id=user_id, turn_id=turn_id)
+        turn = await self._store.conversations.turn(user_id=user_id, turn_id=turn_id)
         return turn.update if turn is not None else None
 
     async def drain(self, seconds: float) -> None:
@@ -201,7 +200,7 @@ class Updater:
 
         That happens after a start, or when another process died.
         """
-        for user_id in await self.store.updates.pending_users(limit=SWEEP_USERS):
+        for user_id in await self._store.updates.pending_users(limit=SWEEP_USERS):
             if user_id not in self._active and user_id not in self._timers:
                 self.notify(user_id)
 

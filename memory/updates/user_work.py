@@ -9,7 +9,7 @@ import logging
 import random
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -63,27 +63,28 @@ class Fenced(RecollectError):
     code = "fenced"
 
 
-class WorkOwner(Protocol):
-    """The part of `Updater` that a user's work uses."""
+@dataclass(frozen=True, slots=True)
+class WorkContext:
+    """Holds what the works of all users share: the store, the steps with their slots, and who claims as `owner`.
+
+    `recorded` wakes those who wait for a turn (user id, turn id), because one of its steps was recorded or deferred.
+    """
 
     store: Store
     steps: Mapping[StepName, StepWork]
     clock: Clock
     owner: str
     slots: Mapping[StepName, asyncio.Semaphore]
-
-    def recorded(self, user_id: str, turn_id: str) -> None:
-        """Wake those who wait for this turn, because one of its steps was recorded."""
-        ...
+    recorded: Callable[[str, str], None]
 
 
 class UserWork:
     """Works off one user's updates. Set `wake` when there may be more; it counts until `run` has ended."""
 
-    def __init__(self, owner: WorkOwner, user_id: str) -> None:
+    def __init__(self, context: WorkContext, user_id: str) -> None:
         self.user_id = user_id
         self.wake = asyncio.Event()
-        self._owner = owner
+        self._context = context
         self._claim: Claim | None = None
         self._turns: dict[str, Turn] = {}
         self._updates: dict[str, Update] = {}
@@ -101,9 +102,9 @@ class UserWork:
 
     async def run(self) -> datetime | None:
         """Work until nothing is due; return when to start again, or None if nothing is left."""
-        updates = self._owner.store.updates
+        updates = self._context.store.updates
         try:
-            claim = await updates.claim(self.user_id, owner=self._owner.owner, lease=LEASE, now=self._owner.clock())
+            claim = await updates.claim(self.user_id, owner=self._context.owner, lease=LEASE, now=self._context.clock())
             if claim is None:
                 return self._retry()
             self._claim = claim
@@ -125,12 +126,12 @@ class UserWork:
         Clear `wake` too: a wake-up from before the failure would start the work again without the pause.
         """
         self.wake.clear()
-        return self._owner.clock() + RETRY
+        return self._context.clock() + RETRY
 
     async def renew(self) -> bool:
         """Extend the claim. Return False if it was lost: then the work must end."""
         claim = self._claim
-        if claim is None or await self._owner.store.updates.renew(claim, lease=LEASE, now=self._owner.clock()):
+        if claim is None or await self._context.store.updates.renew(claim, lease=LEASE, now=self._context.clock()):
             return True
         return self._claim is not claim  # the work ended and released the claim while it was renewed
 
@@ -141,7 +142,7 @@ class UserWork:
             while True:
                 await self._read()
                 await self._defer()
-                for name in self._owner.steps:
+                for name in self._context.steps:
                     turn = None if name in tasks else self._due(name)
                     if turn is not None:
                         tasks[name] = asyncio.create_task(self._run_step(name, turn), name=f"update-{name}")
@@ -164,7 +165,7 @@ class UserWork:
         """Wait until a queue's step has ended, `wake` is set, or the back-off of an idle queue has passed."""
         wake = asyncio.create_task(self.wake.wait(), name="update-wake")
         due = self._next_due(besides=tasks)
-        seconds = max(0.0, (due - self._owner.clock()).total_seconds()) if due is not None else None
+        seconds = max(0.0, (due - self._context.clock()).total_seconds()) if due is not None else None
         try:
             await asyncio.wait({wake, *tasks.values()}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -177,7 +178,7 @@ class UserWork:
         # Cleared before reading: a turn that is announced during the query is then read by the next one.
         self.wake.clear()
         limit = len(self._updates) + BATCH
-        found = await self._owner.store.updates.pending(self.user_id, limit=limit, by_time=True)
+        found = await self._context.store.updates.pending(self.user_id, limit=limit, by_time=True)
         self._more = len(found) == limit
         for turn in found:
             turn_id = turn.message.turn_id
@@ -193,7 +194,7 @@ class UserWork:
 
     async def _defer(self) -> None:
         """Ask each kind of step which turns it defers, and wake those who wait for newly deferred turns."""
-        for name, step in self._owner.steps.items():
+        for name, step in self._context.steps.items():
             pending = [
                 (self._turns[turn_id], update)
                 for turn_id, update in self._updates.items()
@@ -202,11 +203,11 @@ class UserWork:
             known = self._deferred.get(name, {})
             self._deferred[name] = await step.deferred(pending)
             for turn_id in self._deferred[name].keys() - known.keys():
-                self._owner.recorded(self.user_id, turn_id)
+                self._context.recorded(self.user_id, turn_id)
 
     def _has_to_read(self) -> bool:
         """Tell whether `wake` is set, or a queue is empty while the last query did not return all pending turns."""
-        return self.wake.is_set() or (self._more and any(self._pending(name) is None for name in self._owner.steps))
+        return self.wake.is_set() or (self._more and any(self._pending(name) is None for name in self._context.steps))
 
     def _pending(self, name: StepName) -> tuple[str, Step] | None:
         """Return the oldest turn whose step of this kind is pending and not deferred; later turns wait for it."""
@@ -219,16 +220,16 @@ class UserWork:
 
     def _due(self, name: StepName) -> Turn | None:
         pending = self._pending(name)
-        if pending is None or not pending[1].is_due(self._owner.clock()):
+        if pending is None or not pending[1].is_due(self._context.clock()):
             return None
         return self._turns[pending[0]]
 
     def _next_due(self, *, besides: Container[StepName] = ()) -> datetime | None:
         """Return when the next step comes due: at the end of a back-off or of a deferral."""
-        names: list[StepName] = [name for name in self._owner.steps if name not in besides]
+        names: list[StepName] = [name for name in self._context.steps if name not in besides]
         pending = [self._pending(name) for name in names]
         due = [found[1].due_at for found in pending if found and found[1].due_at]
-        latest = self._owner.clock() + LATEST
+        latest = self._context.clock() + LATEST
         for name in names:
             deferred: Deferred = self._deferred.get(name, {})
             due += [until or latest for until in deferred.values()]
@@ -244,9 +245,9 @@ class UserWork:
             await self._record(name, step, turn, _learned(given, update))
             given = update
 
-        async with self._owner.slots[name]:
+        async with self._context.slots[name]:
             try:
-                learned = _learned(given, await self._owner.steps[name].run(turn, given, save))
+                learned = _learned(given, await self._context.steps[name].run(turn, given, save))
                 ended = Step(status="done", tries=step.tries + 1, attempts=step.attempts)
             except Fenced:
                 raise
@@ -269,7 +270,7 @@ class UserWork:
             step,
             reason=error.message if known else f"It ended in a {type(error).__name__}; the log has the details.",
             outage=is_outage(error),
-            now=self._owner.clock(),
+            now=self._context.clock(),
             jitter=random.random(),
         )
         logger.warning(
@@ -288,18 +289,18 @@ class UserWork:
         async with self._writing:
             update = self._updates[turn_id]
             update = replace(update, **learned, steps={**update.steps, name: step})
-            if claim is None or not await self._owner.store.updates.record(turn, update, generation=claim.generation):
+            if claim is None or not await self._context.store.updates.record(turn, update, generation=claim.generation):
                 await self._let_go(name, turn)
                 raise Fenced
             self._updates[turn_id] = update
-            self._owner.recorded(self.user_id, turn_id)
+            self._context.recorded(self.user_id, turn_id)
             if update.status != "pending":
                 del self._updates[turn_id], self._turns[turn_id]
 
     async def _let_go(self, name: StepName, turn: Turn) -> None:
         """Take back what the step wrote if its record was refused because the turn was deleted."""
-        if await self._owner.store.conversations.turn(user_id=self.user_id, turn_id=turn.message.turn_id) is None:
-            await self._owner.steps[name].take_back(turn)
+        if await self._context.store.conversations.turn(user_id=self.user_id, turn_id=turn.message.turn_id) is None:
+            await self._context.steps[name].take_back(turn)
 
 
 def _learned(given: Update, returned: Update) -> dict[str, Any]:

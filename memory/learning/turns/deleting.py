@@ -3,9 +3,11 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from recollect.memory.facts.fact_service import FactService
 from recollect.memory.learning.turns.regenerating import reopen
+from recollect.memory.learning.turns.turn_service import TurnService
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import PointStore
 from recollect.memory.threads.recorded_hits import RecordedHits
@@ -16,30 +18,14 @@ from recollect.memory.values.turn import Turn, derived_id
 logger = logging.getLogger(__name__)
 
 
-class Undoing(Protocol):
-    """The part of `TurnService` that a deletion uses."""
-
-    async def undo(self, user_id: str, turn_id: str, *, force: bool = False) -> dict[str, Any]:
-        """Take back all that the turn taught."""
-        ...
-
-
-class ForgetsFacts(Protocol):
-    """The part of `FactService` that a deletion uses."""
-
-    async def forget(self, user_id: str, fact_id: str) -> None:
-        """Remove the fact's text everywhere."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class TurnDeleting:
     """Deletes turns. After a failure the same call completes what is left."""
 
     store: Store
     index: PointStore
-    turns: Undoing
-    facts: ForgetsFacts
+    turns: TurnService
+    facts: FactService
 
     async def delete(self, user_id: str, turn_id: str) -> None:
         """Delete the turn: the facts that it added are forgotten, those that it ended hold again.

@@ -5,14 +5,13 @@ kill.
 """
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from recollect.memory.index.index_outbox import IndexOutbox
+from recollect.memory.learning.facts_step import FactsStep
 from recollect.memory.learning.previewing import again, applied, check_as_shown
-from recollect.memory.learning.reconciliation import Plan
 from recollect.memory.learning.turns.explaining import Explaining
 from recollect.memory.learning.undoing import plan_undo
-from recollect.memory.ports.chat_model import ChatMessage
 from recollect.memory.ports.store import Store
 from recollect.memory.updates.updater import Updater
 from recollect.memory.values.errors import (
@@ -31,26 +30,6 @@ from recollect.memory.values.update import Left, Step, Undo, Update
 _TRIES = 10
 
 
-class Previewing(Protocol):
-    """Plans what learning from a turn would do, without storing anything."""
-
-    async def may_ask(self, model: str) -> bool:
-        """Tell whether `model` can be asked. Raise ModelUnavailable if the provider does not answer."""
-        ...
-
-    async def preview(self, turn: Turn, *, model: str | None = None) -> Preview:
-        """Ask a model about `turn` again, and return what learning from its answer would change now."""
-        ...
-
-    async def plan_again(self, turn: Turn, preview: Preview) -> Plan:
-        """Return the plan that the preview's proposals make now. Raise PreviewOutdated if it cannot be made again."""
-        ...
-
-    async def prompt(self, turn: Turn) -> list[ChatMessage]:
-        """Return the messages that would ask a model about `turn` now."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class TurnService:
     """Handles turns for people. A call waits up to `wait_seconds` for a turn's update to end.
@@ -64,7 +43,7 @@ class TurnService:
     store: Store
     points: IndexOutbox
     updater: Updater
-    learning: Previewing
+    learning: FactsStep
     clock: Clock
     wait_seconds: float
     explaining: Explaining

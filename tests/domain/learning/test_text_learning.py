@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 
 from recollect.memory.erasure.fences import Fences
+from recollect.memory.learning.plan import Plan
 from recollect.memory.learning.text_learning import Lesson, TextLearning
+from recollect.memory.updates.retention import Retention
 from recollect.memory.updates.user_claim import user_claim
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.errors import InvalidRequest, UpdatePending, UserErased
+from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
 from tests.contracts.store.samples import LEASE
 from tests.domain.support.handling import House, house, says
-from tests.domain.support.learner import Boundless, Dying, Killed, dying_facts
+from tests.domain.support.learner import Dying, Killed, dying_facts
 
 ADA = Scope("ada")
 TEXT = "Rome, nurse, green"
@@ -33,10 +36,10 @@ def learning(home: House, *, facts: Any = None, wait_seconds: float = 5, fences:
     documents = home.store if facts is None else dying_facts(home.store, facts)
     return TextLearning(
         documents,
-        home.turns.learning,  # pyright: ignore[reportArgumentType]  # the facts step, which the book knows as less
+        home.turns.learning.plan_text,
         home.stores.points,
         home.updater,
-        Boundless(),
+        Retention(documents, home.stores.index, MemoryConfig(), home.clock),
         fences or Fences(home.store.erasures),
         home.clock,
         wait_seconds,
@@ -106,22 +109,19 @@ async def test_it_comes_in_turn_with_whoever_holds_the_users_claim(home: House) 
 async def test_a_claim_that_was_lost_writes_nothing(home: House) -> None:
     taken: list[str] = []
 
-    class Slow:
-        """A planner during whose call another process takes the user over."""
-
-        async def plan_text(self, scope: Scope, text: str, lesson_id: str) -> Any:
-            home.clock.jump(2 * LEASE)
-            claim = await home.store.updates.claim("ada", owner="other", lease=LEASE, now=home.clock())
-            assert claim is not None
-            taken.append(claim.owner)
-            planner: Any = home.turns.learning
-            return await planner.plan_text(scope, text, lesson_id)
+    async def plan_text(scope: Scope, text: str, lesson_id: str) -> tuple[Plan, str]:
+        """Plan while another process takes the user over."""
+        home.clock.jump(2 * LEASE)
+        claim = await home.store.updates.claim("ada", owner="other", lease=LEASE, now=home.clock())
+        assert claim is not None
+        taken.append(claim.owner)
+        return await home.turns.learning.plan_text(scope, text, lesson_id)
 
     home.extractor.lessons[TEXT] = (says("job", "nurse"),)
     works = learning(home)
     late = TextLearning(
         works.store,
-        Slow(),
+        plan_text,
         works.points,
         works.updater,
         works.bounds,
@@ -138,20 +138,17 @@ async def test_a_claim_that_was_lost_writes_nothing(home: House) -> None:
 async def test_an_erased_user_is_not_brought_back(home: House) -> None:
     fences = Fences(home.store.erasures)
 
-    class Erasing:
-        """A planner during whose call the user is erased."""
-
-        async def plan_text(self, scope: Scope, text: str, lesson_id: str) -> Any:
-            fences.block(ADA, "erasure")
-            fences.unblock(ADA, "erasure")
-            planner: Any = home.turns.learning
-            return await planner.plan_text(scope, text, lesson_id)
+    async def plan_text(scope: Scope, text: str, lesson_id: str) -> tuple[Plan, str]:
+        """Plan while the user is erased."""
+        fences.block(ADA, "erasure")
+        fences.unblock(ADA, "erasure")
+        return await home.turns.learning.plan_text(scope, text, lesson_id)
 
     home.extractor.lessons[TEXT] = (says("job", "nurse"),)
     works = learning(home, fences=fences)
     late = TextLearning(
         works.store,
-        Erasing(),
+        plan_text,
         works.points,
         works.updater,
         works.bounds,

@@ -194,7 +194,7 @@ async def test_what_changes_between_the_wish_and_its_doing_stops_it(home: House)
     turn = await home.stored("b")
     assert turn.update is not None
     await home.facts.patch("ada", (await home.one("job")).id, {"value": "doctor"})
-    step: Any = home.updater.steps["facts"]
+    step = home.turns.learning
 
     async def save(_: object) -> None:
         """Nothing is planned."""

@@ -22,9 +22,9 @@ from recollect.memory.providers.lexical import LexicalEmbedder
 from recollect.memory.recall.attachments import Attachments
 from recollect.memory.stores.edge.index import open_edge_index
 from recollect.memory.stores.sqlite import open_sqlite_store
+from recollect.memory.updates.retention import Retention
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.mem_config import MemoryConfig
-from recollect.memory.values.scope import Scope
 
 
 class Killed(BaseException):
@@ -113,16 +113,6 @@ async def stores(folder: Path) -> AsyncGenerator[Stores]:
             await points.close()
 
 
-class Boundless:
-    """A retention that keeps everything: no user and no thread of these tests holds too much."""
-
-    def touch(self, user_id: str) -> None:
-        """Count nothing."""
-
-    async def trim_thread(self, scope: Scope) -> None:
-        """Remove nothing."""
-
-
 def facts_step(
     opened: Stores,
     extractor: ScriptedExtractor,
@@ -150,7 +140,7 @@ def facts_step(
         batching=Batching(used, chosen),
         review=review or Review("off", ()),
         schema=None,
-        bounds=Boundless(),
+        bounds=Retention(used, opened.index, chosen, clock),
         fences=Fences(used.erasures),
         clock=clock,
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -52,22 +52,12 @@ T2 = Scope("ada", "t2")
 
 
 @dataclass
-class Learning:
-    """Who was said to have something to learn."""
-
-    notified: list[str] = field(default_factory=list[str])
-
-    def notify(self, user_id: str) -> None:
-        self.notified.append(user_id)
-
-
-@dataclass
 class Opened:
     """A thread service with what it works with."""
 
     service: ThreadService
     points: IndexOutbox
-    learning: Learning
+    woken: list[str]
     erasing: Erasing
     clock: JumpingClock
 
@@ -79,7 +69,7 @@ class Opened:
 
 def make(opened: Stores, summariser: Summariser | None = None, config: MemoryConfig = CONFIG) -> Opened:
     points = IndexOutbox(opened.store, opened.index, LexicalEmbedder(), sweep_seconds=3600)
-    learning, clock = Learning(), JumpingClock()
+    woken, clock = list[str](), JumpingClock()
     chosen = summariser or ScriptedSummariser()
     store = opened.store
     holders = (
@@ -89,8 +79,8 @@ def make(opened: Stores, summariser: Summariser | None = None, config: MemoryCon
         IndexHolder(opened.index),
     )
     erasing = Erasing(store.erasures, Fences(store.erasures), holders, clock, 0.02)
-    service = ThreadService(store, opened.index, points, learning, erasing, chosen, config, clock)
-    return Opened(service, points, learning, erasing, clock)
+    service = ThreadService(store, opened.index, points, woken.append, erasing.erase_if_any, chosen, config, clock)
+    return Opened(service, points, woken, erasing, clock)
 
 
 @pytest.fixture
@@ -174,7 +164,7 @@ async def test_an_archived_thread_has_a_summary_of_all_that_was_said_and_is_foun
     shown = thread.as_whole_json()
     assert (shown["archived"], shown["summary"], shown["summary_status"]) == (True, "[tea,berlin]", "done")
     assert shown["summary_by"] == "model"
-    assert made.learning.notified == ["ada"]
+    assert made.woken == ["ada"]
     assert await summaries_in(opened) == ["[tea,berlin]"]
     finding = Search(opened.store, opened.index, LexicalEmbedder(), CONFIG)
     options = RecallOptions(kinds=("summary",))
