@@ -83,7 +83,7 @@ class IndexHolder(DataHolder):
         return await self.index.remaining(scope)
 
 
-class TypedLines(Protocol):
+class TypedLinesFiles(Protocol):
     """Keeps the lines that users typed, in files: calls block."""
 
     @abstractmethod
@@ -106,7 +106,7 @@ class TypedLines(Protocol):
 class LinesHolder(DataHolder):
     """Empties the history of this machine's terminals."""
 
-    lines: TypedLines
+    lines: TypedLinesFiles
     name: str = "terminal"
 
     @override
@@ -141,7 +141,7 @@ def data_holders(
     index: VectorIndex,
     *,
     keys: Callable[[str], Awaitable[int]],
-    lines: TypedLines,
+    lines: TypedLinesFiles,
     cache: CachedEmbedder,
 ) -> Sequence[DataHolder]:
     """Return all data holders, in the order in which an erasure empties them. `keys` deletes a user's own keys.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from recollect.memory.background.sweep import Sweep
-from recollect.memory.erasure.data_holders import TypedLines
+from recollect.memory.erasure.data_holders import TypedLinesFiles
 from recollect.memory.erasure.fences import Fences
 from recollect.memory.index.expected import called_for
 from recollect.memory.ports.erasures import Tombstone, hash_of, subject_of
@@ -44,7 +44,7 @@ class TombstoneFollower:
     store: Store
     index: VectorIndex
     fences: Fences
-    lines: TypedLines
+    lines: TypedLinesFiles
     clock: Clock
     sweep_seconds: float = SWEEP_SECONDS
     _since: datetime = field(init=False, default=datetime.fromtimestamp(0, UTC))

@@ -17,7 +17,7 @@ from typing import IO
 import portalocker
 from typing_extensions import override
 
-from recollect.memory.erasure.data_holders import TypedLines
+from recollect.memory.erasure.data_holders import TypedLinesFiles
 from recollect.memory.stores.private_folder import make_folder
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import to_ms
@@ -41,7 +41,7 @@ class Typed:
 
 
 @dataclass(frozen=True, slots=True)
-class TerminalHistory(TypedLines):
+class TerminalHistory(TypedLinesFiles):
     """Holds the typed lines of all users in one DATA_DIR. Its calls block: an event loop makes them in a thread."""
 
     data_dir: Path
