@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from recollect.memory.learning.facts_step import FactsStep
 from recollect.memory.learning.previewing import applied
 from recollect.memory.transfer.export_lines import turn_lines
 from recollect.memory.values.decision import Proposal
@@ -201,8 +200,7 @@ async def test_a_kill_at_any_write_is_made_good_without_asking_again(tmp_path: P
             turn = await home.stored("a")
             made = await home.turns.learning.plan_again(turn, await preview_of(home))
             wished = applied(await home.update("a"), await preview_of(home), made)
-            step, asked = home.updater.steps["facts"], len(home.extractor.requests)
-            assert isinstance(step, FactsStep)
+            step, asked = home.turns.learning, len(home.extractor.requests)
             dying = replace(step, store=dying_facts(home.store, Dying(home.store.facts, cut)))
             if cut < 3:
                 with pytest.raises(Killed):
