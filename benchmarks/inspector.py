@@ -71,7 +71,7 @@ def measure(size: Size, folder: Path) -> tuple[list[Row], dict[str, Any]]:
     with service(folder, {}) as running, httpx.Client(base_url=f"http://127.0.0.1:{running.port}", timeout=60) as http:
         found = {name: _served(http, path, size.loads) for name, path in _pages(http).items()}
         if CHROMIUM.exists():
-            with _chromium() as browser:
+            with chromium() as browser:
                 for name, path in _pages(http).items():
                     found[name] = _shown(browser, f"{http.base_url}{path}", found[name], max(5, size.loads // 4))
         else:
@@ -123,7 +123,8 @@ def _served(http: httpx.Client, path: str, times: int) -> Loads:
 
 
 @contextmanager
-def _chromium() -> Generator[Browser]:
+def chromium() -> Generator[Browser]:
+    """Run the browser."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         try:
