@@ -345,6 +345,6 @@ async def test_every_proposal_has_a_quote_that_stands(message: str) -> None:
 )
 async def test_a_hostile_message_takes_no_time(piece: str) -> None:
     message = (piece * 32_000)[:32_000]
-    started = time.perf_counter()
+    started = time.process_time()
     await extracted(message, KNOWN)
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 0.1

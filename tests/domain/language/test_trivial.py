@@ -49,7 +49,7 @@ def test_in_doubt_there_is_something_to_learn(message: str) -> None:
 
 @pytest.mark.parametrize("piece", ["ok ", "好", "は", "ha", "a", "k", "👍", "\ud800", "\u0301"])
 def test_a_hostile_message_takes_no_time(piece: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     for length in (200, 32_000):
         is_trivial((piece * length)[:length])
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 0.1

@@ -68,6 +68,6 @@ def test_no_text_raises(quote: str, message: str) -> None:
     [("a" * 1_999, "a" * 32_000), ("a", "a " * 16_000), ("a?", "a?" * 16_000), ("x", ",;:.!?" * 5_333 + "x?")],
 )
 def test_a_hostile_message_takes_no_time(quote: str, message: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     quote_problem(quote, message)
-    assert time.perf_counter() - started < 0.2
+    assert time.process_time() - started < 0.2

@@ -141,9 +141,9 @@ async def test_a_closed_index_is_an_outage(tmp_path: Path) -> None:
 async def test_five_thousand_facts_and_a_long_message_take_little_time(index: VectorIndex) -> None:
     living = [known(number, f"The user likes thing{number}.", key=f"likes_{number}") for number in range(5_000)]
     message = " ".join(f"word{number}" for number in range(3_500))
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(await chosen(Nomination(index, Counting(), 0.9), living, message)) == 50
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
 
 
 @pytest.mark.parametrize(
@@ -166,6 +166,6 @@ def test_sentences_are_bounded() -> None:
     assert len(sentences("A. " * 1_000)) == MOST_SENTENCES
     assert [len(sentence) for sentence in sentences("x" * 32_000)] == [500]
     for piece in (". ", "!", "\n", "\u3002", "a.", "?)"):
-        started = time.perf_counter()
+        started = time.process_time()
         sentences((piece * 32_000)[:32_000])
-        assert time.perf_counter() - started < 0.1
+        assert time.process_time() - started < 0.1

@@ -181,7 +181,7 @@ def test_nothing_raises_and_an_end_is_never_before_its_beginning(quote: str, one
 @pytest.mark.parametrize("piece", ["until ", "from ", "since May ", "2019-", " ", "5", "from May to ", "not "])
 def test_a_hostile_quote_takes_no_time(piece: str) -> None:
     quote = (piece * 32_000)[:32_000]
-    started = time.perf_counter()
+    started = time.process_time()
     read(quote, quote, quote)
     read_date(quote)
-    assert time.perf_counter() - started < 0.2
+    assert time.process_time() - started < 0.2

@@ -367,9 +367,9 @@ def test_long_texts_take_no_time(piece: str) -> None:
     quote = (piece * 32_000)[:32_000]
     find("昨日 hier lundi ayer nous")
     find(quote)
-    started = time.perf_counter()
+    started = time.process_time()
     find(quote)
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 0.1
 
 
 ALONE = [
