@@ -6,7 +6,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from recollect.api.auth.caller import WhoCalls
 from recollect.api.openai.answers import ChatCompletionAnswer, completion
 from recollect.api.openai.callers import callers_key, callers_own, check_model
-from recollect.api.openai.fate import HEADERS, stored_header
+from recollect.api.openai.fate import stored_header, whole_or_streamed
 from recollect.api.openai.identity import is_chore, thread_of, user_of
 from recollect.api.openai.memory_fields import ChatHeaders, memory_options, stateless
 from recollect.api.openai.messages import ClientMessages, read_messages
@@ -30,14 +30,7 @@ router = APIRouter(prefix="/v1", tags=["openai"])
     description="For OpenAI's clients: the last user message becomes a turn of the thread `memory_id`. Without a "
     "thread nothing is stored: `memory.stored` and the header `X-Memory-Stored` say so. `stream` answers as "
     "`text/event-stream`; `memory` and `memory_hits` are in the last chunk.",
-    responses={
-        200: {
-            "model": ChatCompletionAnswer,
-            "content": {"application/json": {}, "text/event-stream": {}},
-            "headers": HEADERS,
-        },
-        **RESPONSES,
-    },
+    responses={200: whole_or_streamed(ChatCompletionAnswer), **RESPONSES},
 )
 async def create_completion(
     body: ChatCompletionRequest,

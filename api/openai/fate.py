@@ -48,6 +48,11 @@ class RememberedAnswer(BaseModel):
     memory_degraded: list[str] | None = Field(None, description="Only where parts of the memory failed: their names.")
 
 
+def whole_or_streamed(model: type[BaseModel]) -> Json:
+    """Return the OpenAPI text of a route's answer, which is `model` in one piece or a stream, with the header."""
+    return {"model": model, "content": {"application/json": {}, "text/event-stream": {}}, "headers": HEADERS}
+
+
 def fate(running: RunningTurn) -> Json:
     """Return what became of the turn."""
     scope, chat = running.request.scope, running.request.chat

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from recollect.api.auth.caller import ADMIN_WRITES, user_in_path
-from recollect.api.routes.pages import Cursor, Limit, bad_cursor, from_cursor, is_uuid, to_cursor
+from recollect.api.routes.pages import Cursor, Limit, bad_cursor, fact_of_cursor, from_cursor, to_cursor
 from recollect.api.routes.versions import ExpectedVersion, versioned_fact
 from recollect.api.schemas.answers import FactAnswer, FactsAnswer, HistoryAnswer
 from recollect.api.schemas.requests import FactRequest, Id, Time
@@ -89,9 +89,7 @@ async def list_global_facts(shown: Shown, memory: OpenMemory, limit: Limit = 50,
 
 
 async def _page(memory: Memory, owner: str, shown: FactFilter, *, limit: int, cursor: str | None) -> JSONResponse:
-    after = from_cursor(cursor)
-    if after is not None and not is_uuid(after):
-        raise bad_cursor()
+    after = fact_of_cursor(cursor)
     page = await memory.facts.page(owner, shown, limit=limit, after=after)
     return JSONResponse(
         {

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 
 from recollect.api.auth.caller import UserId, WhoCalls
-from recollect.api.routes.pages import Cursor, Limit, bad_cursor, from_cursor, is_uuid, to_cursor
+from recollect.api.routes.pages import Cursor, Limit, fact_of_cursor, to_cursor
 from recollect.api.schemas.memory_answers import (
     FreeTextAnswer,
     FreeTextsAnswer,
@@ -39,9 +39,7 @@ async def list_memories(
     cursor: Cursor = None,
 ) -> JSONResponse:
     """Return one page."""
-    after = from_cursor(cursor)
-    if after is not None and not is_uuid(after):
-        raise bad_cursor()
+    after = fact_of_cursor(cursor)
     found = await memory.facts.notes(user_id, tag=tag, limit=limit + 1, after=after)
     page = found[:limit]
     following = to_cursor(page[-1].id) if len(found) > limit else None

@@ -3,11 +3,11 @@
 import base64
 import binascii
 from typing import Annotated
-from uuid import UUID
 
 from fastapi import Query
 
 from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.scope import is_uuid
 
 Limit = Annotated[int, Query(ge=1, le=200, description="Most items of this page.")]
 Cursor = Annotated[str | None, Query(description="The last page's `next_cursor`.", max_length=500)]
@@ -33,12 +33,16 @@ def from_cursor(cursor: str | None) -> str | None:
         raise bad_cursor() from None
 
 
-def is_uuid(place: str) -> bool:
-    """Tell whether the place is an id of a fact, which is a UUID."""
-    try:
-        return str(UUID(place)) == place
-    except ValueError:
-        return False
+def fact_of_cursor(cursor: str | None) -> str | None:
+    """Return the id of the fact that a cursor means; None for none.
+
+    Raises:
+        InvalidRequest: it is no cursor of ours.
+    """
+    place = from_cursor(cursor)
+    if place is not None and not is_uuid(place):
+        raise bad_cursor()
+    return place
 
 
 def bad_cursor() -> InvalidRequest:

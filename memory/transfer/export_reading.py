@@ -16,7 +16,6 @@ from recollect.memory.transfer.exported import (
 from recollect.memory.transfer.exported_update import (
     MOST_EVIDENCE_CHARACTERS,
     MOST_REMARK_CHARACTERS,
-    is_uuid,
     key_problem,
     length_problem,
     sift_update,
@@ -27,7 +26,7 @@ from recollect.memory.transfer.plain_values import Unfit, from_plain
 from recollect.memory.values.errors import InvalidRequest
 from recollect.memory.values.fact import Ended, Fact, FactSource
 from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS, MOST_VALUE_CHARACTERS, MOST_VERSIONS
-from recollect.memory.values.scope import check_id
+from recollect.memory.values.scope import check_id, is_uuid
 from recollect.memory.values.times import from_ms, to_ms
 
 MOST_DEPTH = 24

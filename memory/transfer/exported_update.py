@@ -7,7 +7,6 @@ rules is dropped and named, and its turn is imported. Whether a fact is true is 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast
-from uuid import UUID
 
 from recollect.memory.transfer.import_line import json_problem
 from recollect.memory.transfer.plain_values import Unfit, from_plain
@@ -20,6 +19,7 @@ from recollect.memory.values.fact_limits import (
     MOST_VALUE_CHARACTERS,
 )
 from recollect.memory.values.planned_write import PlannedWrite
+from recollect.memory.values.scope import is_uuid
 from recollect.memory.values.turn import derived_id
 from recollect.memory.values.update import Left
 
@@ -51,14 +51,6 @@ def sift_update(said: Json) -> tuple[Json, tuple[str, ...]]:
     if more > 0:
         named.append(f"update: {more:,} more parts like these are dropped.")
     return {**said, "update": kept}, tuple(named)
-
-
-def is_uuid(text: object) -> bool:
-    """Tell whether `text` is a UUID in the form that stores keep."""
-    try:
-        return isinstance(text, str) and str(UUID(text)) == text
-    except ValueError:
-        return False
 
 
 def key_problem(key: str | None) -> str | None:

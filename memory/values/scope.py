@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from uuid import UUID
 
 from recollect.memory.values.errors import InvalidRequest, Problem
 
@@ -10,6 +11,14 @@ ID_RULE = "1-128 characters of [A-Za-z0-9._:@+|~=-]"
 _ID = re.compile(ID_PATTERN)
 GLOBAL_USER = "*"
 """The user of global facts and documents. It is no valid id, so that no caller can name it."""
+
+
+def is_uuid(text: object) -> bool:
+    """Tell whether `text` is a UUID in the form that stores keep."""
+    try:
+        return isinstance(text, str) and str(UUID(text)) == text
+    except ValueError:
+        return False
 
 
 def check_id(field: str, value: str) -> str:

@@ -9,7 +9,7 @@ from recollect.api.auth.caller import PathUser
 from recollect.api.inspector.known.facts_query import FactsQuery
 from recollect.api.inspector.known.owned import FactId, Owned, Seen, owned_by
 from recollect.api.inspector.page import OpenPage
-from recollect.api.routes.pages import bad_cursor, from_cursor, is_uuid, to_cursor
+from recollect.api.routes.pages import fact_of_cursor, to_cursor
 from recollect.api.state import OpenMemory
 from recollect.memory.memory import Memory
 from recollect.memory.ports.facts import FactFilter
@@ -27,9 +27,7 @@ async def show_facts(
 ) -> Response:
     """Show one page of facts, and whether some wait for approval."""
     owned = owned_by(user_id, is_global=wanted.kind == "global", is_admin=page.caller.is_admin)
-    after = from_cursor(wanted.cursor)
-    if after is not None and not is_uuid(after):
-        raise bad_cursor()
+    after = fact_of_cursor(wanted.cursor)
     facts, has_more = await memory.facts.listed(owned.owner, wanted.shown(memory.now()), limit=MOST_SHOWN, after=after)
     return page.show(
         "known/facts.html",

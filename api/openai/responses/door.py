@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from recollect.api.auth.caller import WhoCalls
 from recollect.api.openai.callers import callers_key, callers_own, check_model, wrong
-from recollect.api.openai.fate import HEADERS, remembered, stored_header
+from recollect.api.openai.fate import remembered, stored_header, whole_or_streamed
 from recollect.api.openai.identity import is_chore, thread_of, user_of
 from recollect.api.openai.memory_fields import ChatHeaders, memory_options, stateless
 from recollect.api.openai.messages import ClientMessages, split_messages
@@ -41,14 +41,7 @@ Json = dict[str, Any]
     description="For OpenAI's clients: the last user message becomes a turn of the thread `conversation`, of the one "
     "of `previous_response_id`, or of a new one. With `store: false` nothing is kept. `stream` answers as "
     "`text/event-stream`; `memory` and `memory_hits` are in the response.",
-    responses={
-        200: {
-            "model": ResponseAnswer,
-            "content": {"application/json": {}, "text/event-stream": {}},
-            "headers": HEADERS,
-        },
-        **RESPONSES,
-    },
+    responses={200: whole_or_streamed(ResponseAnswer), **RESPONSES},
 )
 async def create_response(
     body: ResponseRequest,
