@@ -40,6 +40,16 @@ class Listener(Protocol):
         ...
 
     @abstractmethod
+    def tool_called(self, call: dict[str, Any]) -> None:
+        """Take a tool's call, as it begins: {"id", "name", "args"}."""
+        ...
+
+    @abstractmethod
+    def tool_answered(self, result: dict[str, Any]) -> None:
+        """Take what a tool answered: {"id", "name", "content"}."""
+        ...
+
+    @abstractmethod
     def saved(self, turn: Turn) -> None:
         """Take the committed turn: the reply may go out."""
         ...
@@ -65,6 +75,14 @@ class Silence(Listener):
 
     @override
     def token(self, text: str) -> None:
+        """Ignore it."""
+
+    @override
+    def tool_called(self, call: dict[str, Any]) -> None:
+        """Ignore it."""
+
+    @override
+    def tool_answered(self, result: dict[str, Any]) -> None:
         """Ignore it."""
 
     @override

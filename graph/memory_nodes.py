@@ -207,6 +207,7 @@ def _fresh_turn(state: State, services: Services, options: RecallOptions, chat: 
         "block": None,
         "found_others": False,
         "tool_calls": [],
+        "tool_uses": [],
         "reply": None,
         "finish_reason": "stop",
         "model": "",

@@ -140,12 +140,22 @@ class RunningTurn(Listener):
             self._show(("token", {"text": text}))
 
     @override
+    def tool_called(self, call: Json) -> None:
+        """Emit a tool's call."""
+        self._show(("tool_call", call))
+
+    @override
+    def tool_answered(self, result: Json) -> None:
+        """Emit a tool's answer."""
+        self._show(("tool_result", result))
+
+    @override
     def saved(self, turn: Turn) -> None:
         """Take the committed turn, or the one found finished: the reply may go out."""
         if not self._shown:
             memory = turn.as_json()["memory"]
             self.recalled({name: part for name, part in memory.items() if name != "update"})
-        elif self._shown[-1][0] == "memory" and turn.reply is not None:
+        elif turn.reply is not None and not any(name == "token" for name, _ in self._shown):
             self.token(turn.reply.content)
         if not self._accepted.done():
             self._accepted.set_result(None)

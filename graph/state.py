@@ -41,8 +41,9 @@ class State(TurnInput):
     out; `notes` are the statements of pinned notes, `fact_ids` the ids of `facts`, then of `notes`; `block` records
     what the memory block held; `thread` says how far the thread's summary and archive reach. `tools` are the tools
     offered in this round (OpenAI's form), `tool_calls` those called (`{"id", "name", "args"}`), `tool_results` what
-    they answered (`{"id", "name", "content"}`), `exchange` the rounds so far as chat messages, `proposals` the
-    arguments of `remember_fact`; `found_others`: a search of the agent's own found what neither it nor the user said.
+    they answered (`{"id", "name", "content"}`), `tool_uses` all calls so far as the turn keeps them, `exchange` the
+    rounds so far as chat messages, `proposals` the arguments of `remember_fact`; `found_others`: a search of the
+    agent's own found what neither it nor the user said.
 
     Where a chat client asks, the window is its own history with what is stored in between: messages in OpenAI's form,
     system messages and calls of tools among them. `client_tools` are the names of its tools among `tools`, `brought` is
@@ -68,6 +69,7 @@ class State(TurnInput):
     rounds: int
     tool_calls: list[Json]
     tool_results: list[Json]
+    tool_uses: list[Json]
     exchange: list[Json]
     proposals: list[Json]
     found_others: bool

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -9,6 +10,7 @@ from langgraph.runtime import Runtime
 from recollect.graph.context import Context, live_context
 from recollect.graph.prompts import found_by_tool
 from recollect.graph.state import Json, State
+from recollect.graph.tool_uses import ToolUses
 from recollect.graph.trust import REMEMBER, SEARCH, is_beside_others, is_others, names_of
 from recollect.graph.turn_input import options_of, scope_of
 from recollect.memory.learning.plan import Review
@@ -75,27 +77,30 @@ async def tools(state: State, runtime: Runtime[Context]) -> Json:
     asked = options_of(state, services.memory.config)
     options = RecallOptions(scope=asked.scope, timezone=asked.timezone, window=0, top_k=FOUND)
     results, proposals = list[Json](), list(state["proposals"])
-    found_others = state["found_others"]
+    uses, found_others = ToolUses(state["tool_uses"], live.listener), state["found_others"]
     own = [call for call in state["tool_calls"] if call["name"] not in state["client_tools"]]
     for place, call in enumerate(own):
         arguments: Mapping[str, Any] = call.get("args") or {}
+        uses.begin(call["id"], call["name"], arguments)
         if place >= MOST_CALLS:
-            content = f"Not done: at most {MOST_CALLS} calls at once."
+            answered = _failed(f"Not done: at most {MOST_CALLS} calls at once.")
         elif call["name"] == SEARCH:
             scope, regenerated = scope_of(state, stateless=live.is_stateless), live.regenerated
-            content, hits = await _search(services.memory.recall, scope, options, arguments, regenerated)
-            found_others = found_others or any(is_others(hit, names_of(state)) for hit in hits)
+            answered = await _search(services.memory.recall, scope, options, arguments, regenerated)
+            found_others = found_others or any(is_others(hit, names_of(state)) for hit in answered.hits)
         elif call["name"] == REMEMBER:
             untrusted = is_beside_others(state)
             proposals.append({**_proposed(arguments), "untrusted": untrusted})
             waits = Review.of(services.memory.config).holds_tool_back(untrusted=untrusted)
-            content = WAITS if waits else NOTED
+            answered = _Answered(WAITS if waits else NOTED)
         else:
-            content = "There is no such tool."
-        results.append({"id": call["id"], "name": call["name"], "content": content})
+            answered = _failed("There is no such tool.")
+        uses.end(call["id"], answered.content, error=answered.error, found=answered.hits)
+        results.append({"id": call["id"], "name": call["name"], "content": answered.content})
     rounds = state["rounds"] + 1
     return {
         "tool_results": results,
+        "tool_uses": uses.kept(),
         "tool_calls": [call for call in state["tool_calls"] if call["name"] in state["client_tools"]],
         "exchange": [*state["exchange"], *(_answer(result) for result in results)],
         "proposals": proposals,
@@ -119,20 +124,32 @@ def _of_the_client(state: State) -> list[Json]:
     return [tool for tool in state["tools"] if tool["function"]["name"] in state["client_tools"]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """What a tool answers; `error` says why it failed, `hits` are the HITs that it found."""
+
+    content: str
+    error: str | None = None
+    hits: Sequence[Json] = ()
+
+
+def _failed(error: str) -> _Answered:
+    return _Answered(error, error)
+
+
 async def _search(
     recall: Recall, scope: Scope, options: RecallOptions, arguments: Mapping[str, Any], without: str | None
-) -> tuple[str, Sequence[Json]]:
-    """Return what a search answers, and the HITs that it found."""
+) -> _Answered:
     query = str(arguments.get("query") or "")[:MOST_CHARACTERS]
     if not query.strip():
-        return "Not done: query is empty.", ()
+        return _failed("Not done: query is empty.")
     try:
         hits = (await recall.search(scope, query, options, without=without)).hits
     except RecollectError as error:
         logger.warning("tool search failed", extra={"action": "tool_failed", "error": type(error).__name__})
-        return "Memory cannot be searched at the moment.", ()
+        return _failed("Memory cannot be searched at the moment.")
     shown = [{**hit.as_json(), "content": hit.entry.content[:MOST_CHARACTERS]} for hit in hits]
-    return found_by_tool(shown), shown
+    return _Answered(found_by_tool(shown), hits=shown)
 
 
 def _proposed(arguments: Mapping[str, Any]) -> Json:

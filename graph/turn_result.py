@@ -32,6 +32,7 @@ def turn_result(
     result = {
         "model": state["model"],
         "memory": recalled_json(state),
+        "tools": state["tool_uses"],
         "usage": state["usage"],
         "timings_ms": timings,
         "trace": state["trace"],

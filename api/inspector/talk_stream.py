@@ -18,7 +18,7 @@ def stream_talk(memory: Memory, running: RunningTurn) -> StreamingResponse:
     """Return the response of a turn that was accepted.
 
     `turn` says that its words are stored; `memory` holds what was recalled, `message` the whole turn and `error` a
-    notice, each as `html`; `token` holds `text`.
+    notice, each as `html`; `token` holds `text`, `tool_call` the tool's `name`.
     """
     return StreamingResponse(_events(memory, running), media_type="text/event-stream", headers=STREAM_HEADERS)
 
@@ -37,6 +37,10 @@ async def _events(memory: Memory, running: RunningTurn) -> AsyncIterator[str]:
 
 def _shown(name: str, data: Json, user: str) -> str:
     """Return an event of the running turn as the page takes it."""
-    if name == "memory":
+    if name == "tool_call":
+        data = {"name": data["name"]}
+    elif name == "tool_result":
+        data = {}
+    elif name == "memory":
         data = {"html": rendered("talk_recalled.html", recalled=recalled_of(data), user=user)}
     return event(name, data)

@@ -15,7 +15,9 @@ router = APIRouter(tags=["agent"])
 
 STREAMED = (
     "With `stream: true` the answer is `text/event-stream`: `turn` (`turn_id`), `memory` (what was recalled), `token` "
-    '(`{"text"}`), `message` (the whole result), with `wait_for_memory` also `update`, then `done`; or `error`.'
+    '(`{"text"}`), for each tool that the agent uses `tool_call` (`{"id", "name", "args"}`) and `tool_result` '
+    '(`{"id", "name", "content"}`), `message` (the whole result), with `wait_for_memory` also `update`, then '
+    "`done`; or `error`."
 )
 
 

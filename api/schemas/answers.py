@@ -141,6 +141,17 @@ class TimingsAnswer(BaseModel):
     total: float
 
 
+class ToolUseAnswer(BaseModel):
+    """A tool that the agent used: what it was asked (`args`), and what it answered (`content`)."""
+
+    id: str
+    name: str
+    args: dict[str, Any] = Field(description="At most 4,000 characters; empty where a memory in it was removed.")
+    content: str = Field(description="Cut to 10,000 characters; empty where a memory in it was removed.")
+    ms: float | None = Field(description="Milliseconds until it answered; null where it did not.")
+    error: str | None = Field(description="Why it failed; null where it did not.")
+
+
 class TurnAnswer(BaseModel):
     """A turn. `reply` and `model` are null, and `state` is "unfinished", while it has no reply."""
 
@@ -150,6 +161,7 @@ class TurnAnswer(BaseModel):
     reply: str | None
     model: str | None
     memory: MemoryAnswer
+    tools: list[ToolUseAnswer] = Field([], description="The tools that the agent used, in their order; at most 50.")
     usage: UsageAnswer
     timings_ms: TimingsAnswer
     state: Literal["unfinished"] | None = Field(None, description="Only in unfinished turns.")
@@ -386,6 +398,7 @@ EXAMPLE_TURN: dict[str, Any] = {
         "degraded": [],
         "update": {"status": "pending", "reason": None, "model": None, "changes": [], "refused": []},
     },
+    "tools": [],
     "usage": {"input_tokens": 0, "output_tokens": 0},
     "timings_ms": {"recall": 1.9, "agent": 0.4, "total": 2.6},
 }

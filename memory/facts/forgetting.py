@@ -5,6 +5,7 @@ index and from what turns keep of it, and last from the facts themselves: they a
 kill in between the same call completes what is left. The messages of the conversation and its summary stay.
 """
 
+import json
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,6 +17,7 @@ from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.ports.facts import Facts
 from recollect.memory.ports.store import Store
 from recollect.memory.updates.updater import Updater
+from recollect.memory.values import tool_use
 from recollect.memory.values.decision import Change, Proposal, RefusedProposal
 from recollect.memory.values.errors import FactConflict, NotFound, UpdatePending
 from recollect.memory.values.fact import Ended, Fact, fold
@@ -120,6 +122,7 @@ class ForgottenTraces:
         return any(text in self.ids or fold(text) in texts for text in _texts(asdict(preview)))
 
     def _without_result(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
+        result = tool_use.without(result, self._is_used)
         memory: Mapping[str, Any] = result.get("memory", {})
         facts: Mapping[str, str] = memory.get("facts", {})
         hits: Sequence[Mapping[str, Any]] = memory.get("hits", ())
@@ -129,6 +132,16 @@ class ForgottenTraces:
             return result
         return {**result, "memory": {**memory, "facts": kept, "hits": blanked}}
 
+    def _is_used(self, use: Mapping[str, Any]) -> bool:
+        """Tell whether a use of a tool found one of the facts, or says a text of theirs, whatever the key.
+
+        A tool's answer is foreign text without ids: words that only happen to be the fact's cost the use its texts.
+        """
+        if any(source.get("id") in self.ids for source in use.get("found") or ()):
+            return True
+        said = [f" {fold(text)} " for text in (*_texts(use["args"]), *_texts(_read(use["content"])), use["content"])]
+        return any(f" {text} " in each for _, text in self.said if text for each in said)
+
 
 def _texts(value: object) -> Iterator[str]:
     """Yield the texts in a value's mappings and sequences."""
@@ -137,9 +150,17 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, Mapping):
         for inner in cast("Mapping[str, object]", value).values():
             yield from _texts(inner)
-    elif isinstance(value, tuple):
-        for inner in cast("tuple[object, ...]", value):
+    elif isinstance(value, tuple | list):
+        for inner in cast("Sequence[object]", value):
             yield from _texts(inner)
+
+
+def _read(content: str) -> object:
+    """Return the JSON that the text is; None where it is none."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _blank_change(change: Change) -> Change:

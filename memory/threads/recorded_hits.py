@@ -1,6 +1,7 @@
 """The recalled hits that turns keep: bounded when they are stored, blanked once their source is deleted.
 
-A turn's reply stays, and so do the facts learned from it: they do not belong to the deleted thread or document.
+So are the tools that the turn's agent used, whose own searches found hits too. A turn's reply stays, and so do the
+facts learned from it: they do not belong to the deleted thread or document.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from recollect.memory.ports.store import Store
+from recollect.memory.values import tool_use
 from recollect.memory.values.errors import StoreUnavailable
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.turn import Turn
@@ -21,7 +23,9 @@ IsGone = Callable[[RecordedHit], bool]
 
 
 def bounded(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the turn's result with at most `MOST_CHARACTERS` of each hit."""
+    """Return the turn's result with at most `MOST_CHARACTERS` of each hit, and with its uses of tools bounded."""
+    if uses := tool_use.uses_of(result):
+        result = {**result, "tools": [tool_use.bounded(use) for use in uses[: tool_use.MOST_USES]]}
     if all(len(hit["content"]) <= MOST_CHARACTERS for hit in _hits(result)):
         return result
     return _with_hits(result, [{**hit, "content": hit["content"][:MOST_CHARACTERS]} for hit in _hits(result)])
@@ -30,8 +34,9 @@ def bounded(result: Mapping[str, Any]) -> Mapping[str, Any]:
 def without(result: Mapping[str, Any], is_gone: IsGone) -> Mapping[str, Any]:
     """Return the result without the text of hits for which `is_gone` holds; `result` itself if it has none to blank.
 
-    Scores and ids stay.
+    Scores and ids stay. Uses of tools that found such a hit are blank too.
     """
+    result = tool_use.without(result, lambda use: any(is_gone(source) for source in use.get("found") or ()))
     hits = _hits(result)
     blanked = [_blank(hit) if is_gone(hit) else hit for hit in hits]
     return result if blanked == list(hits) else _with_hits(result, blanked)
@@ -91,7 +96,9 @@ class RecordedHits:
         A deletion looks through the turns after it has deleted, and this looks for sources after the turn is stored. So
         either the deletion finds this turn, or this finds the source deleted.
         """
-        foreign = [hit for hit in _hits(turn.result or {}) if hit.get("thread_id") != turn.message.thread_id]
+        result = turn.result or {}
+        found = [source for use in tool_use.uses_of(result) for source in use.get("found") or ()]
+        foreign = [hit for hit in (*_hits(result), *found) if hit.get("thread_id") != turn.message.thread_id]
         gone = [hit for hit in foreign if not await self._stands(turn.message.user_id, hit)]
         if gone:
             ids = {hit["id"] for hit in gone}

@@ -89,6 +89,29 @@ class _Recorded:
 
 
 @dataclass(frozen=True, slots=True)
+class _Source:
+    """Lists the fields that code relies on in what a use of a tool found."""
+
+    id: str
+    kind: Literal["episode", "fact", "summary", "document"]
+    thread_id: str | None = None
+    turn_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _ToolUse:
+    """Lists the fields that code relies on in a use of a tool."""
+
+    id: str
+    name: str
+    args: Mapping[str, Any]
+    content: str
+    ms: float | None = None
+    error: str | None = None
+    found: tuple[_Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class _Result:
     """Lists the fields that code relies on in a turn's result."""
 
@@ -96,6 +119,7 @@ class _Result:
     memory: _Recalled
     usage: Mapping[str, int]
     timings_ms: Mapping[str, float]
+    tools: tuple[_ToolUse, ...] = ()
     trace: tuple[Mapping[str, Any], ...] | None = None
     recorded: _Recorded | None = None
 

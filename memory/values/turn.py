@@ -11,6 +11,8 @@ from uuid import UUID, uuid5
 from recollect.memory.values.left_out import read_record
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import iso
+from recollect.memory.values.tool_use import shown as shown_use
+from recollect.memory.values.tool_use import uses_of
 from recollect.memory.values.update import Step, StepName, Update
 
 Role = Literal["user", "assistant"]
@@ -106,8 +108,8 @@ class Exchange:
 class Turn:
     """A turn as it is stored. `reply`, `result` and `update` are None while it is unfinished.
 
-    `result` is plain JSON: the answer apart from its texts (model, usage, timings, what was recalled). It is stored
-    with the reply and read back unchanged.
+    `result` is plain JSON: the answer apart from its texts (model, usage, timings, what was recalled, which tools were
+    used). It is stored with the reply and read back unchanged.
     """
 
     message: Message
@@ -132,6 +134,7 @@ class Turn:
             "reply": self.reply.content if self.reply is not None else None,
             "model": result["model"],
             "memory": {**result["memory"], "update": update.as_json()},
+            "tools": [shown_use(use) for use in uses_of(result)],
             "usage": result["usage"],
             "timings_ms": result["timings_ms"],
         }

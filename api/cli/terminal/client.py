@@ -25,7 +25,7 @@ class Unreachable(OwnerRefused):
 
 
 class Event(NamedTuple):
-    """One server-sent event of a turn: `turn`, `memory`, `token`, `message`, `update`, `done` or `error`."""
+    """One server-sent event of a turn, such as `token` or `message`; see `POST /api/agent`."""
 
     name: str
     data: Json

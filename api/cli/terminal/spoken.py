@@ -26,6 +26,8 @@ def speak(console: Console, events: Iterable[Event], *, tells_more: bool) -> Non
                 piece = str(event.data.get("text") or "")
                 console.print(safe(piece), end="", soft_wrap=True)
                 shown += piece
+            elif event.name == "tool_call" and not shown:
+                waiting.update(safe_line(f"using {event.data.get('name')} …", "dim"))
             elif event.name == "message":
                 waiting.stop()
                 turn = parsed(TurnAnswer, event.data)

@@ -103,6 +103,8 @@ async function post({ turn_id, thread_id, message, unremembered }) {
 function take(turn, name, data) {
   if (name === "turn") accepted(turn);
   else if (name === "memory") turn.article.querySelector(".talk-recalled").outerHTML = data.html;
+  else if (name === "tool_call") state.textContent = `Using ${data.name}…`;
+  else if (name === "tool_result") state.textContent = "Answering…";
   else if (name === "token") turn.article.querySelector(".talk-reply").append(data.text);
 }
 

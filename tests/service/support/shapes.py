@@ -18,8 +18,17 @@ TURN: Shape = {
     "reply": MAYBE,
     "model": MAYBE,
     "memory": (dict,),
+    "tools": (list,),
     "usage": (dict,),
     "timings_ms": (dict,),
+}
+TOOL_USE: Shape = {
+    "id": TEXT,
+    "name": TEXT,
+    "args": (dict,),
+    "content": TEXT,
+    "ms": (float, None),
+    "error": MAYBE,
 }
 RECALLED: Shape = {"window": (int,), "facts": (dict,), "summary": MAYBE, "hits": (list,), "degraded": (list,)}
 UPDATE: Shape = {"status": TEXT, "reason": MAYBE, "model": MAYBE, "changes": (list,), "refused": (list,)}
@@ -135,6 +144,8 @@ def check_turn(turn: object, *, unfinished: bool = False) -> Json:
     memory = dict(shown["memory"])
     check_update(memory.pop("update"))
     check_recalled(memory)
+    for use in shown["tools"]:
+        check(TOOL_USE, use)
     check(USAGE, shown["usage"])
     check(TIMINGS, shown["timings_ms"])
     if unfinished:
