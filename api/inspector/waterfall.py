@@ -8,6 +8,7 @@ from recollect.memory.recall.hit import CandidateTrace
 
 STEPS = {
     "gone": "Not confirmed by the store",
+    "repeat": "Said again",
     "threshold": "Not relevant enough",
     "rank": "Ranked too low",
     "mmr": "Too like another",
@@ -46,9 +47,14 @@ def waterfall_of(traces: Sequence[CandidateTrace]) -> Waterfall:
     selected = sum(trace.stage == "selected" for trace in traces)
     left = candidates = len(dropped) + selected
     steps = list[WaterfallStep]()
-    for (stage, reason), out in groupby(reversed(dropped), lambda trace: (trace.stage, trace.reason)):
+    for (stage, reason), out in groupby(reversed(dropped), _step_of):
         count = sum(1 for _ in out)
         left -= count
         steps.append(WaterfallStep(STEPS.get(stage, stage), reason, count, left))
     beside = [(told, sum(trace.stage == stage for trace in traces)) for stage, told in BESIDE.items()]
     return Waterfall(candidates, steps, [(told, count) for told, count in beside if count])
+
+
+def _step_of(trace: CandidateTrace) -> tuple[str, str | None]:
+    """Return the step's stage and reason; the reason of a repeat names the one memory that says it again."""
+    return trace.stage, None if trace.stage == "repeat" else trace.reason

@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from recollect.memory.recall.hit import Stage
+
 
 class OriginAnswer(BaseModel):
     """The document that a hit is from; `page` counts from 1, where it has pages."""
@@ -13,6 +15,15 @@ class OriginAnswer(BaseModel):
     domain: str | None
     source: str | None
     page: int | None
+
+
+class RepeatsAnswer(BaseModel):
+    """How often one speaker said a hit's text: `count` includes the hit; `first` and `last` are times."""
+
+    count: int
+    first: str
+    last: str
+    ids: list[str] = Field(description="At most 50, newest first.")
 
 
 class HitAnswer(BaseModel):
@@ -30,6 +41,7 @@ class HitAnswer(BaseModel):
     thread_id: str | None
     turn_id: str | None
     message_id: str | None
+    repeats: RepeatsAnswer | None = Field(description="Where one speaker said it more than once; else null.")
     excerpt: bool | None = Field(None, description="Only where true: the content is a longer text's best passages.")
     document: OriginAnswer | None = Field(None, description="Only of a document's passage, or a whole document.")
     whole: bool | None = Field(None, description="Only where true: a small attached document, given whole, unranked.")
@@ -43,7 +55,7 @@ class TracedAnswer(BaseModel):
 
     id: str
     scores: dict[str, float]
-    stage: Literal["selected", "neighbour", "session", "recent", "period", "gone", "threshold", "rank", "mmr", "budget"]
+    stage: Stage
     reason: str | None
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from recollect.api.schemas.answers import ChangeAnswer, HitAnswer, MessageAnswer, RefusedAnswer, TurnAnswer
+from recollect.memory.recall.hit import DropStage
 
 State = Literal["shown", "forgotten", "deleted"]
 
@@ -49,7 +50,7 @@ class LeftOutAnswer(BaseModel):
     id: str
     kind: Literal["episode", "fact", "summary", "document"] | None
     source: str | None
-    stage: Literal["gone", "threshold", "rank", "mmr", "budget"]
+    stage: DropStage
     reason: str | None
     scores: dict[str, float]
     content: str | None = Field(description="As it is stored now, cut to 2,000 characters; null where it is gone.")

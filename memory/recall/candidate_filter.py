@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from recollect.memory.recall.hit import CandidateTrace, Hit, Stage
 from recollect.memory.recall.ranking import Scored
+from recollect.memory.recall.repeats import merge
 
 
 class _Out(NamedTuple):
@@ -27,6 +28,15 @@ class CandidateFilter:
         self._out: list[_Out] = []
         self._beside: dict[str, tuple[Stage, str | None]] = {}
         self._dropped = dropped
+
+    def merge(self) -> None:
+        """Keep of equal texts of one speaker the newest; see `repeats.merge`."""
+        merged = merge(self.left)
+        self.left = [one.kept for one in merged]
+        for kept, older in merged:
+            if older:
+                newer = kept.candidate.entry.memory_id
+                self._out.append(_Out(older, "repeat", f"{newer} says the same, and is newer"))
 
     def keep(self, fits: Callable[[Scored], bool], stage: Stage, reason: str) -> None:
         """Drop every candidate for which `fits` is false."""

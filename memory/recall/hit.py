@@ -2,19 +2,24 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from recollect.memory.ports.vector_index import Entry
+from recollect.memory.recall.repeats import Repeats
 from recollect.memory.values.left_out import MOST_LEFT_OUT, LeftOut, record_of
 from recollect.memory.values.times import iso
 
-Stage = Literal["selected", "neighbour", "session", "recent", "period", "gone", "threshold", "rank", "mmr", "budget"]
-"""The last step that a candidate reached: the first five are among the hits, the others name the step that dropped it.
+HitStage = Literal["selected", "neighbour", "session", "recent", "period"]
+"""The last step of a hit.
 
 `neighbour`, `session`, `recent` and `period` were not ranked, but returned beside a hit, with its whole session, for
-want of a hit, or because the query asks for a time and nothing else. `gone`: the store does not confirm it any more.
+want of a hit, or because the query asks for a time and nothing else.
 """
-_HIT_STAGES = frozenset(("selected", "neighbour", "session", "recent", "period"))
+DropStage = Literal["gone", "repeat", "threshold", "rank", "mmr", "budget"]
+"""The step that dropped a candidate. `gone`: the store does not confirm it any more. `repeat`: a newer one says the
+same."""
+Stage = HitStage | DropStage
+_HIT_STAGES = frozenset(get_args(HitStage))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,7 @@ class Hit:
     """One recalled memory. `similarity` is the raw cosine in [-1, 1], `recency` in [0, 1], `score` ordered it.
 
     `excerpt`: the content is the best passages of a longer text. `whole`: a document that is given whole, unranked.
+    `repeats`: how often it was said; None where it was said once.
     """
 
     entry: Entry
@@ -30,6 +36,7 @@ class Hit:
     recency: float
     excerpt: bool = False
     whole: bool = False
+    repeats: Repeats | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the HIT of the HTTP contract."""
@@ -47,6 +54,7 @@ class Hit:
             "thread_id": entry.thread_id,
             "turn_id": entry.turn_id,
             "message_id": entry.message_id,
+            "repeats": None if self.repeats is None else self.repeats.as_json(),
         }
         if entry.origin is not None:
             shown["document"] = asdict(entry.origin)

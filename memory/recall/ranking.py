@@ -40,12 +40,13 @@ class Scored:
 
     The score is about 1 for the best match in every channel, more with signals, and may be below 0. `scores` has the
     raw ones of the channels (`dense`, `context`, `bm25`, `fact`), and the parts that add up to the score: `fused` and
-    each signal that is not 0.
+    each signal that is not 0. `older` are the entries that say the same, newest first (`repeats.py`).
     """
 
     candidate: Candidate
     score: float
     scores: Mapping[str, float] = field(default_factory=dict[str, float])
+    older: Sequence[Entry] = ()
 
     @property
     def similarity(self) -> float:

@@ -11,7 +11,7 @@ from recollect.memory.recall.hit import Recalled
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.search import Request, Search
 from recollect.memory.threads.window import read_window
-from recollect.memory.values.fact import Fact, by_weight, chosen_facts
+from recollect.memory.values.fact import by_weight, chosen_facts
 from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
@@ -20,9 +20,6 @@ from recollect.memory.values.times import Clock
 from recollect.memory.values.turn import Exchange
 
 logger = logging.getLogger(__name__)
-
-WORKING_MEMORY_IMPORTANCE = 0.7
-"""The least importance, in [0, 1], at which a thread's own fact enters the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +58,14 @@ class Recall:
         return found
 
     async def facts(self, scope: Scope, *, with_global: bool = False, without: str | None = None) -> KnownFacts:
-        """Return the facts that hold for the user and, with a thread in `scope`, the important ones of that thread.
+        """Return the facts that hold for the user and, with a thread in `scope`, those of that thread.
 
         `with_global` includes the facts that everybody sees. `without` is the id of a turn that is being regenerated:
         what was learned from it is left out.
         """
         now = self.clock()
         living = await self.store.facts.living(scope, at=now, limit=MOST_FACTS, with_global=with_global)
-        known = [fact for fact in living if fact.holds(now) and _is_weighty(fact)]
+        known = [fact for fact in living if fact.holds(now)]
         known = [fact for fact in known if without is None or fact.turn_id != without]
         _say("facts read", "facts_read", scope, living=len(living), known=len(known))
         keyed = chosen_facts(known)
@@ -161,8 +158,3 @@ class Recall:
 def _say(text: str, action: str, scope: Scope, **counts: int) -> None:
     """Log what was read: ids and counts, no text of the user's."""
     logger.debug(text, extra={"action": action, "user_id": scope.user_id, "thread_id": scope.thread_id, **counts})
-
-
-def _is_weighty(fact: Fact) -> bool:
-    """Tell whether a fact enters the prompt: of a thread's own facts only the important ones do."""
-    return fact.scope != "thread" or fact.importance >= WORKING_MEMORY_IMPORTANCE

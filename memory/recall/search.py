@@ -20,7 +20,8 @@ from recollect.memory.recall.packing import Packed, pack
 from recollect.memory.recall.query import PreparedQuery, prepare
 from recollect.memory.recall.ranking import RELEVANT, Scored, blend, is_relevant, mmr, rank, recency
 from recollect.memory.recall.recall_options import RecallOptions
-from recollect.memory.recall.retrieval import CandidateQuery, retrieve
+from recollect.memory.recall.repeats import Repeats, most_repeated
+from recollect.memory.recall.retrieval import CHANNEL_LIMIT, CandidateQuery, retrieve
 from recollect.memory.recall.surroundings import neighbours_of, sessions_of
 from recollect.memory.recall.verification import verify
 from recollect.memory.temporal.interval_questions import asks_for_nothing_else
@@ -42,6 +43,8 @@ RERANKED = 3
 """How many candidates the reranker reads, as a multiple of top_k."""
 MMR_CANDIDATES = 4
 """How many candidates MMR chooses from, as a multiple of top_k."""
+MOST_ROUNDS = 4
+"""How often candidates are retrieved again at most, because repeats took the places."""
 RECENT = 5
 """How many messages `fallback_recent` returns at most."""
 MOST_TAGGED = 500
@@ -100,7 +103,7 @@ class Search:
         names = await self.store.timeline.names(request.scope.user_id, limit=MOST_NAMES)
         period = named.period if named is not None else None
         query = await off_loop(lambda: prepare(request.text, names=names, period=period), [request.text])
-        candidates = await self._retrieved(request, await self._candidate_query(request, query, now))
+        candidates = await self._uncrowded(request, await self._candidate_query(request, query, now))
         candidates = [one for one in candidates if not _is_in_view(one, request)]
         # Verified before the ranking: a dropped candidate must not set the scale on which the others are scored.
         verification = await verify(
@@ -112,7 +115,8 @@ class Search:
         )
         scored = rank(verification.candidates, query, knows_meaning=self.embedder.knows_meaning)
         filtered = CandidateFilter(scored, verification.dropped)
-        if not self._is_small(request, scored):
+        filtered.merge()
+        if not self._is_small(request, filtered.left):
             self._keep_relevant(filtered, options)
         await self._order(request, filtered, now)
         hits = await self._packed(request, query, filtered, [_hit(one, now) for one in filtered.left])
@@ -124,6 +128,24 @@ class Search:
             | {"candidates": len(candidates), "hits": len(hits)},
         )
         return Recalled(hits, filtered.trace)
+
+    async def _uncrowded(self, request: Request, query: CandidateQuery) -> list[Candidate]:
+        """Retrieve candidates; where repeats take most places, retrieve again without their turns.
+
+        Who says the same a thousand times would otherwise leave no place for anything else.
+        """
+        found = {one.entry.id: one for one in await self._retrieved(request, query)}
+        for _ in range(MOST_ROUNDS):
+            repeated = most_repeated(one.entry for one in found.values())
+            turns = dict.fromkeys(entry.turn_id for entry in repeated if entry.turn_id)
+            if 2 * len(repeated) < CHANNEL_LIMIT:
+                break
+            apart = replace(query, exclude_turns=[*request.shown, *turns])
+            more = [one for one in await self._retrieved(request, apart) if one.entry.id not in found]
+            if not more:
+                break
+            found |= {one.entry.id: one for one in more}
+        return list(found.values())
 
     async def _retrieved(self, request: Request, query: CandidateQuery) -> list[Candidate]:
         """Retrieve candidates from the user's own memory and from the documents that the request reaches."""
@@ -279,7 +301,8 @@ def _is_in_view(candidate: Candidate, request: Request) -> bool:
 
 def _hit(one: Scored, now: datetime) -> Hit:
     entry = one.candidate.entry
-    return Hit(entry, one.score, one.similarity, recency(entry.created_at, now))
+    repeats = Repeats.of([entry, *one.older])
+    return Hit(entry, one.score, one.similarity, recency(entry.created_at, now), repeats=repeats)
 
 
 def _unranked(messages: Sequence[Message], request: Request, now: datetime) -> list[Hit]:

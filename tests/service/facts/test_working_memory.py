@@ -23,12 +23,27 @@ def test_a_threads_facts_are_known_in_that_thread_alone(served: Service, model: 
     assert of_thread(served, user, "work") == {"project": "Falcon", "deadline": "Friday"}
     assert of_thread(served, user, "home") == {}
     inside = served.turn("What now?", user=user, thread="work")
-    assert inside["memory"]["facts"].get("project") == "Falcon"
-    assert "deadline" not in inside["memory"]["facts"]
+    assert inside["memory"]["facts"] == {"project": "Falcon", "deadline": "Friday"}
     assert "project" not in served.turn("What now?", user=user, thread="home")["memory"]["facts"]
     hits = search(served, user, "The user's project", kinds=["fact"], thread_id="work", score_threshold=-1.0)
     assert {hit["thread_id"] for hit in hits} == {"work"}
     assert search(served, user, "The user's project", kinds=["fact"], thread_id="home", score_threshold=-1.0) == []
+
+
+def test_a_pinned_note_of_a_thread_is_given_there_whatever_its_importance(
+    served: Service, model: FakeOpenAI, user: str
+) -> None:
+    message = "Short sentences, please."
+    teach(model, {message: [add("Short sentences.", key=None, evidence=message, scope="thread", importance=0.1)]})
+    served.turn(message, user=user, thread="work", wait_for_memory=True)
+    (note,) = served.get(f"/api/users/{user}/facts", scope="thread", thread_id="work")["items"]
+    pinned = served.http.patch(f"/api/users/{user}/facts/{note['id']}", json={"pinned": True})
+    assert (pinned.status_code, pinned.json()["importance"]) == (200, 0.1)
+    ask = {"user_id": user, "message": "What now?"}
+    inside = served.http.post("/api/context", json={**ask, "thread_id": "work"}).json()
+    assert inside["notes"] == [note["statement"]]
+    assert note["statement"] in inside["block"]
+    assert served.http.post("/api/context", json={**ask, "thread_id": "home"}).json()["notes"] == []
 
 
 def test_they_go_with_their_thread(served: Service, model: FakeOpenAI, user: str) -> None:

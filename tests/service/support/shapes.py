@@ -48,6 +48,7 @@ HIT: Shape = {
     "thread_id": MAYBE,
     "turn_id": MAYBE,
     "message_id": MAYBE,
+    "repeats": (dict, None),
 }
 TRACED: Shape = {"id": TEXT, "scores": (dict,), "stage": TEXT, "reason": MAYBE}
 CHANGE: Shape = {

@@ -1,0 +1,133 @@
+"""Merges candidates that say the same: equal texts of one speaker are one hit, the newest. Pure."""
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+from unicodedata import normalize
+
+from recollect.memory.language.folding import folded
+from recollect.memory.ports.vector_index import Entry
+from recollect.memory.recall.ranking import Scored
+from recollect.memory.values.fact import fold
+from recollect.memory.values.times import iso
+
+MOST_IDS = 50
+"""How many ids a hit names at most of the texts that are equal to it."""
+_HEAD, _COMPARED = 100, 25
+"""How many characters of a text are looked at first, and how many letters and digits of them are compared: to fold a
+whole text that is not ASCII takes about 1 µs a character."""
+_SIGNS = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """How often one speaker said a hit's text, itself included: `first` and `last` are when (UTC).
+
+    `ids` are up to `MOST_IDS` of the memories that say it, newest first.
+    """
+
+    count: int
+    first: datetime
+    last: datetime
+    ids: Sequence[str]
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry]) -> "Repeats | None":
+        """Return the repeats of `entries`, which are newest first; None for one entry alone."""
+        if len(entries) < 2:
+            return None
+        ids = [entry.memory_id for entry in entries[:MOST_IDS]]
+        return cls(len(entries), entries[-1].created_at, entries[0].created_at, ids)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the `repeats` of a HIT of the HTTP contract."""
+        return {"count": self.count, "first": iso(self.first), "last": iso(self.last), "ids": list(self.ids)}
+
+
+class Merged(NamedTuple):
+    """A candidate that stands for those equal to it, and the `older` ones, newest first."""
+
+    kept: Scored
+    older: Sequence[Scored]
+
+
+def merge(scored: Sequence[Scored]) -> list[Merged]:
+    """Merge equal texts of one speaker and kind, and return all candidates best first.
+
+    The newest is kept, with the best score of those that it stands for: the rest of a better score is its part
+    `repeated`. Ties keep their order.
+    """
+    merged = list[Merged]()
+    for places in equal([one.candidate.entry for one in scored]):
+        newest, *older = (scored[place] for place in places)
+        best = max(scored[place].score for place in places)
+        if best > newest.score:
+            parts = {**newest.scores, "repeated": best - newest.score}
+            newest = replace(newest, score=best, scores=parts)
+        merged.append(Merged(replace(newest, older=[one.candidate.entry for one in older]), older))
+    return sorted(merged, key=lambda one: -one.kept.score)
+
+
+def equal(entries: Sequence[Entry]) -> list[list[int]]:
+    """Return the places of entries that say the same, newest first in each list; the lists keep the entries' order."""
+    groups = _split(range(len(entries)), lambda place: _speaker(entries[place]))
+    for form in _FORMS:
+        groups = [part for group in groups for part in _by_text(entries, group, form)]
+    for group in groups:
+        group.sort(key=lambda place: _age(entries[place]), reverse=True)
+    return sorted(groups, key=min)
+
+
+def most_repeated(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the entries whose text another of them has too, letter by letter."""
+    said: dict[Hashable, list[Entry]] = {}
+    for entry in entries:
+        said.setdefault((*_speaker(entry), entry.content), []).append(entry)
+    return [entry for group in said.values() if len(group) > 1 for entry in group]
+
+
+def _by_text(entries: Sequence[Entry], places: Sequence[int], form: Callable[[str], str]) -> list[list[int]]:
+    """Split `places` by the texts' forms; each text is formed once, and none where all are equal."""
+    texts = dict.fromkeys(entries[place].content for place in places)
+    if len(texts) < 2:
+        return [list(places)]
+    forms = {text: form(text) for text in texts}
+    return _split(places, lambda place: forms[entries[place].content])
+
+
+def _split(places: Iterable[int], key: Callable[[int], Hashable]) -> list[list[int]]:
+    groups: dict[Hashable, list[int]] = {}
+    for place in places:
+        groups.setdefault(key(place), []).append(place)
+    return list(groups.values())
+
+
+def _speaker(entry: Entry) -> tuple[Hashable, ...]:
+    """Return kind and speaker; a passage is its document's."""
+    return entry.kind, entry.role, entry.name, entry.origin.id if entry.origin is not None else None
+
+
+def _beginning(text: str) -> str:
+    """Return the first letters and digits, case-folded."""
+    head = text[:_HEAD]
+    plain = head.lower() if head.isascii() else normalize("NFKC", head).casefold()
+    return _SIGNS.sub("", plain)[:_COMPARED]
+
+
+def _letters(text: str) -> str:
+    """Return the letters and digits, case-folded."""
+    return _SIGNS.sub("", folded(text))
+
+
+def _folded(text: str) -> str:
+    return fold(text) or text  # A text of signs alone folds to nothing, and "?" is not "!".
+
+
+def _age(entry: Entry) -> tuple[datetime, int, str]:
+    return entry.created_at, entry.position or 0, entry.id
+
+
+_FORMS = (_beginning, _letters, _folded)
+"""The forms by which texts are told apart, the cheapest first; texts that are equal in one are so in those before."""
