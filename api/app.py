@@ -34,6 +34,7 @@ from recollect.api.routes import (
     context,
     documents,
     erasures,
+    exchanges,
     exports,
     facts,
     health,
@@ -57,6 +58,7 @@ from recollect.settings import Settings, current_settings
 ROUTERS = (
     agent.router,
     context.router,
+    exchanges.router,
     openai_door.router,
     openai_models.router,
     responses_door.router,

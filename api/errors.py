@@ -18,6 +18,7 @@ from typing_extensions import override
 from recollect.api.headers import security_headers
 from recollect.api.openai_errors import in_openais_form, is_openais
 from recollect.api.schemas.answers import ErrorAnswer
+from recollect.api.schemas.requests import ONE, SEVERAL
 from recollect.memory.values.errors import (
     Busy,
     Conflict,
@@ -167,7 +168,7 @@ async def _recollect_error(request: Request, error: Exception) -> JSONResponse:
 async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     # The first part of a place is the field's location (body, query, path); a field may have such a name too.
-    errors = [{**item, "loc": item["loc"][1:]} for item in error.errors()[:MOST_DETAILS]]
+    errors = [{**item, "loc": _without_form(item["loc"][1:])} for item in error.errors()[:MOST_DETAILS]]
     return error_answer(invalid_request(errors))
 
 
@@ -177,6 +178,11 @@ def invalid_request(errors: Sequence[Mapping[str, Any]]) -> InvalidRequest:
     fields = list(dict.fromkeys(problem.field for problem in problems))
     named = ", ".join(fields[:MOST_NAMED]) + (", …" if len(fields) > MOST_NAMED else "")
     return InvalidRequest(f"The request is not valid: see {named}.", problems=problems)
+
+
+def _without_form(place: Sequence[Any]) -> Sequence[Any]:
+    """Return the place of a problem without the form of a body that may be one object or several."""
+    return place[1:] if place and place[0] in (ONE, SEVERAL) else place
 
 
 def _problem(item: Mapping[str, Any]) -> Problem:

@@ -16,6 +16,8 @@ SHOWING_A_TURN = (
 MESSAGES = (
     ("AgentRequest", "message"),
     ("ContextRequest", "message"),
+    ("SaidByUser", "content"),
+    ("SaidFurther", "content"),
     ("SearchRequest", "query"),
     ("LessonRequest", "content"),
 )

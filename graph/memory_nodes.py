@@ -48,7 +48,7 @@ async def load_window(state: State, runtime: Runtime[Context]) -> Json:
         if not options.enabled or scope.thread_id is None:
             return empty
         exchanges = await services.memory.recall.window(scope, options, before=before or None)
-        stored = [message for exchange in exchanges for message in exchange.messages]
+        stored = [message for exchange in exchanges for message in exchange.spoken]
         if placed is not None:
             messages = merged(placed.chat.history, placed.known, stored)
         else:

@@ -5,7 +5,7 @@ It is a composition root: without a configuration it reads the settings from the
 
 import asyncio
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime
@@ -15,6 +15,9 @@ from uuid import uuid4
 
 from langchain_core.documents import Document
 
+from recollect.memory.exchanges.given_exchange import MOST_AT_ONCE, check_exchanges
+from recollect.memory.exchanges.reading import read_exchange
+from recollect.memory.exchanges.storing import store_exchange
 from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.memory import Memory
 from recollect.memory.mock_agent import MockMemoryAgent
@@ -203,6 +206,45 @@ class MemoryAgent:
             turn = await memory.commit(message, reply=assistant_response, result=result, update=update)
         return (await memory.learned(turn)).as_json()
 
+    async def exchange(
+        self,
+        user: str | Mapping[str, Any],
+        assistant: str | Mapping[str, Any] | None,
+        *,
+        turn_id: str | None = None,
+        messages: Sequence[Mapping[str, Any]] = (),
+        learn: bool = True,
+        wait_for_memory: bool = False,
+    ) -> dict[str, Any]:
+        """Store what your own agent and the user said as a turn, and return it as `GET /api/turns/{turn_id}` shows it.
+
+        `user` and `assistant` (None: no reply) are texts, or mappings of `content`, `name`, `created_at`, `metadata`;
+        `messages` further ones of the turn in their order, each with its `role`: only the user's are evidence for
+        facts. `learn` False: it is stored and indexed, and teaches nothing. A repeated `turn_id` is the stored turn.
+
+        Raises:
+            InvalidRequest: names each field that cannot be stored.
+            TurnConflict: the `turn_id` belongs to another thread or exchange.
+        """
+        said = {"user": user, "assistant": assistant, "turn_id": turn_id, "messages": list(messages), "learn": learn}
+        memory = await self._open()
+        return (await self._store(memory, [("", {**said, "wait_for_memory": wait_for_memory})]))[0]
+
+    async def exchanges(self, exchanges: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Store 1 to 100 exchanges in their order, checked whole before; return their turns as `items`.
+
+        Each is a mapping of what `exchange` takes: `user`, `assistant`, `turn_id`, `messages`, `learn`,
+        `wait_for_memory`.
+
+        Raises:
+            InvalidRequest: names each field that cannot be stored (`1.user.content`); nothing is stored.
+            TurnConflict: a `turn_id` belongs to another thread or exchange; those before it are stored.
+        """
+        if not 1 <= len(exchanges) <= MOST_AT_ONCE:
+            raise InvalidRequest(problems=[Problem("body", f"must be 1 to {MOST_AT_ONCE} exchanges")])
+        memory = await self._open()
+        return {"items": await self._store(memory, [(f"{place}.", one) for place, one in enumerate(exchanges)])}
+
     async def update(self, user_message: str, assistant_response: str) -> dict[str, Any]:
         """Deprecated: call `update_facts_and_embeddings`."""
         warnings.warn("update() is deprecated; call update_facts_and_embeddings()", DeprecationWarning, stacklevel=2)
@@ -328,10 +370,22 @@ class MemoryAgent:
                 self._memory, self._opened = await _memories.acquire(config), config
             return self._memory
 
+    async def _store(self, memory: Memory, said: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+        """Store exchanges, each with the place that stands before its fields' names; return their turns."""
+        given = [(place, read_exchange(one, now=memory.now(), place=place)) for place, one in said]
+        check_exchanges(memory.config, given)
+        turns = [await store_exchange(memory, self._scope, one) for _, one in given]
+        shown = list[dict[str, Any]]()
+        for turn, (_, one) in zip(turns, said, strict=True):
+            turn = await memory.learned(turn) if one.get("wait_for_memory") else turn
+            ids = turn.message.user_id, turn.message.turn_id
+            shown.append(turn.explained_json(memory.deferred_steps(*ids)))
+        return shown
+
     async def _window(self) -> list[Message]:
         memory = await self._open()
         exchanges = await memory.recall.window(self._scope, RecallOptions(window=memory.config.window))
-        return [message for exchange in exchanges for message in exchange.messages]
+        return [message for exchange in exchanges for message in exchange.spoken]
 
     async def _newest_equal(self, memory: Memory, user_message: str, assistant_response: str) -> str | None:
         for exchange in await memory.recent(self._scope, limit=1):

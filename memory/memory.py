@@ -128,7 +128,7 @@ class Memory:
         `record` is the thread's; `window_from` is the position of the oldest message that the window showed.
         """
         summary = summary_is_owed(record, window_from=window_from, position=message.position, config=self.config)
-        return owed(proposals=proposals, trivial=is_trivial(message.content), summary=summary)
+        return owed(proposals=proposals, trivial=is_trivial(message.evidence), summary=summary)
 
     async def commit(
         self,

@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack
@@ -96,6 +96,25 @@ class MockMemoryAgent:
         """Store and learn nothing."""
         self._log("update_facts_and_embeddings")
         return {}
+
+    async def exchange(
+        self,
+        user: str | Mapping[str, Any],
+        assistant: str | Mapping[str, Any] | None,
+        *,
+        turn_id: str | None = None,
+        messages: Sequence[Mapping[str, Any]] = (),
+        learn: bool = True,
+        wait_for_memory: bool = False,
+    ) -> dict[str, Any]:
+        """Store nothing."""
+        self._log("exchange")
+        return {}
+
+    async def exchanges(self, exchanges: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Store nothing."""
+        self._log("exchanges")
+        return {"items": []}
 
     async def update(self, user_message: str, assistant_response: str) -> dict[str, Any]:
         """Deprecated: call `update_facts_and_embeddings`."""

@@ -73,7 +73,7 @@ async def complete(memory: Memory, scope: Scope, reply: str, *, name: str | None
 
 def _request(message: Message, recalled: Fetched, block: MemoryBlock) -> ChatRequest:
     """Return the call of the model: instructions and memory block, the window, the message."""
-    said = [one for exchange in recalled.window for one in exchange.messages]
+    said = [one for exchange in recalled.window for one in exchange.spoken]
     messages: list[ChatMessage] = [
         {"role": "system", "content": "\n\n".join(filter(None, [INSTRUCTIONS, block.text]))},
         *({"role": one.role, "content": one.content} for one in said),

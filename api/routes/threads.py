@@ -160,7 +160,10 @@ async def get_messages(
     page = found[:limit]
     following = to_cursor(str(page[-1].position)) if len(found) > limit else None
     if form == "text":
-        return PlainTextResponse(format_messages(page), headers={"X-Next-Cursor": following} if following else None)
+        return PlainTextResponse(
+            format_messages([said for message in page for said in message.spoken]),
+            headers={"X-Next-Cursor": following} if following else None,
+        )
     return JSONResponse({"items": [message.as_json() for message in page], "next_cursor": following})
 
 

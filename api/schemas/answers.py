@@ -164,6 +164,16 @@ class ToolUseAnswer(BaseModel):
     error: str | None = Field(description="Why it failed; null where it did not.")
 
 
+class FurtherAnswer(BaseModel):
+    """A further message of a turn that an agent elsewhere ran."""
+
+    role: Literal["user", "assistant", "system", "tool"]
+    name: str | None
+    content: str
+    metadata: dict[str, Any]
+    created_at: str
+
+
 class TurnAnswer(BaseModel):
     """A turn. `reply` and `model` are null, and `state` is "unfinished", while it has no reply."""
 
@@ -177,6 +187,7 @@ class TurnAnswer(BaseModel):
     usage: UsageAnswer
     timings_ms: TimingsAnswer
     state: Literal["unfinished"] | None = Field(None, description="Only in unfinished turns.")
+    messages: list[FurtherAnswer] | None = Field(None, description="Only where an exchange brought further messages.")
 
 
 class MessageAnswer(BaseModel):
@@ -189,6 +200,13 @@ class MessageAnswer(BaseModel):
     content: str
     metadata: dict[str, Any]
     created_at: str
+    messages: list[FurtherAnswer] | None = Field(None, description="Only of a user's message: what followed it.")
+
+
+class ExchangesAnswer(BaseModel):
+    """The turns of several exchanges, in their order."""
+
+    items: list[TurnAnswer]
 
 
 class MessagesAnswer(BaseModel):

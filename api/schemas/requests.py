@@ -10,19 +10,23 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     StrictBool,
     StrictFloat,
     StrictInt,
+    Tag,
     model_validator,
 )
 
+from recollect.memory.exchanges.given_exchange import MOST_AT_ONCE, MOST_NAME_CHARACTERS, GivenExchange, SaidMessage
 from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.temporal.temporal import read_timezone
+from recollect.memory.values.further_message import MOST_FURTHER, FurtherMessage
 from recollect.memory.values.scope import ID_PATTERN, ID_RULE
-from recollect.memory.values.text import text_problem
-from recollect.memory.values.times import from_ms, to_ms
+from recollect.memory.values.text import MOST_REPLY_CHARACTERS, text_problem
+from recollect.memory.values.times import from_ms, to_ms, utc_now
 
 MOST_METADATA_DEPTH = 20
 MOST_TEXT = 100_000
@@ -180,6 +184,103 @@ class ContextRequest(BaseModel):
     thread_id: Id
     message: MessageText
     memory: MemoryOptions = MemoryOptions.model_validate({})
+
+
+Metadata = Annotated[dict[str, Any], AfterValidator(check_json)]
+Name = Annotated[str, Field(strict=True, min_length=1, max_length=MOST_NAME_CHARACTERS), AfterValidator(check_text)]
+SaidText = Annotated[str, Field(strict=True), AfterValidator(check_text)]
+DATES = "Dates the message; the order is that of arrival. Null: now."
+
+
+class SaidByUser(BaseModel):
+    """The user's message of an exchange."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    content: MessageText
+    name: Name | None = Field(None, description="Who said it, in a group.")
+    created_at: Time | None = Field(None, description=DATES)
+    metadata: Metadata = Field(default_factory=dict, description="Kept with the message.")
+
+
+class SaidByAssistant(BaseModel):
+    """The reply of an exchange."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    content: Annotated[SaidText, Field(min_length=1, max_length=MOST_REPLY_CHARACTERS)]
+    name: Name | None = None
+    created_at: Time | None = Field(None, description="Dates the reply; null: as its message.")
+    metadata: Metadata = Field(default_factory=dict, description="Kept with the reply.")
+
+
+class SaidFurther(BaseModel):
+    """A further message of an exchange: a tool's round, or another speaker."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Literal["user", "assistant", "system", "tool"]
+    content: SaidText
+    name: Name | None = None
+    created_at: Time | None = Field(None, description="Dates the message; null: as the user's.")
+    metadata: Metadata = Field(default_factory=dict, description="Kept with the message.")
+
+
+class ExchangeRequest(BaseModel):
+    """A turn that an agent elsewhere ran."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "user_id": "ada",
+                    "thread_id": "t1",
+                    "user": {"content": "I love green tea."},
+                    "assistant": {"content": "Noted."},
+                }
+            ]
+        },
+    )
+
+    user_id: Id | None = Field(None, description=WHOSE)
+    thread_id: Id
+    turn_id: Id | None = Field(None, description="Yours, for retries: the same one again returns the stored turn.")
+    user: SaidByUser
+    assistant: SaidByAssistant | None = Field(None, description="Null: a finished turn without a reply.")
+    messages: list[SaidFurther] = Field(
+        [], max_length=MOST_FURTHER, description="What else was said in the turn, in order; the user's are evidence."
+    )
+    learn: StrictBool = Field(True, description="False: stored and indexed, and nothing is learned from it.")
+    wait_for_memory: StrictBool = Field(False, description="Answer once the turn was learned from.")
+
+    def given(self) -> GivenExchange:
+        """Return the exchange as the memory takes it."""
+        said_at = self.user.created_at or utc_now()
+        return GivenExchange(
+            user=SaidMessage(self.user.content, self.user.name, said_at, self.user.metadata),
+            assistant=SaidMessage(**dict(self.assistant)) if self.assistant is not None else None,
+            turn_id=self.turn_id,
+            messages=tuple(
+                FurtherMessage(one.role, one.content, one.created_at or said_at, one.name, one.metadata)
+                for one in self.messages
+            ),
+            learn=self.learn,
+        )
+
+
+def _how_many(body: Any) -> str:
+    return SEVERAL if isinstance(body, list) else ONE
+
+
+ONE, SEVERAL = "<one>", "<several>"
+"""Tags of the two forms of a body, which are no fields of it; see `errors`."""
+Exchanges = Annotated[
+    Annotated[ExchangeRequest, Tag(ONE)]
+    | Annotated[list[ExchangeRequest], Field(min_length=1, max_length=MOST_AT_ONCE), Tag(SEVERAL)],
+    Discriminator(_how_many),
+]
+"""One exchange, or several in their order."""
 
 
 class FactRequest(BaseModel):

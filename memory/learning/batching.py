@@ -51,7 +51,7 @@ class Batching:
             if other.message.thread_id == message.thread_id and other.message.position > message.position
             if other.update is not None and _may_wait(other.update)
         ]
-        telling = [other for other in found if not is_trivial(other.message.content)]
+        telling = [other for other in found if not is_trivial(other.message.evidence)]
         return telling[: self.config.learn_every - 1]
 
     async def _is_ripe(self, waiting: Sequence[Turn]) -> bool:

@@ -224,7 +224,7 @@ class FactsStep(StepWork):
 
     async def _learn(self, turn: Turn, update: Update, keep: "_Keep") -> Update:
         message = turn.message
-        if (not update.learned or update.anew) and is_trivial(message.content):
+        if (not update.learned or update.anew) and is_trivial(message.evidence):
             return replace(update, planned=True)
         known = await self._known(message)
         answered = self._answers.pop((message.user_id, message.turn_id), None)
@@ -239,7 +239,7 @@ class FactsStep(StepWork):
         """Ask the model about `turn` and its companions. Keep the companions' answers for their own steps."""
         turns = [turn, *await self.batching.companions(turn, update)]
         extraction, shown = await self._ask(turns, update, known)
-        said = [each.message.content for each in turns]
+        said = [each.message.evidence for each in turns]
         shares = await off_loop(partial(attribute, extraction.proposals, said), said)
         for other, share in zip(turns[1:], shares[1:], strict=True):
             key = (other.message.user_id, other.message.turn_id)
@@ -300,7 +300,7 @@ class FactsStep(StepWork):
             known=shown,
             living=known.living,
             proposed=known.proposed,
-            message=message.content,
+            message=message.evidence,
             user_id=message.user_id,
             thread_id=message.thread_id,
             turn_id=message.turn_id,
@@ -314,7 +314,7 @@ class FactsStep(StepWork):
             wanted=self.schema.keys.keys() if self.schema is not None else (),
         )
         compared = (fact.statement for fact in known.living)
-        return await off_loop(partial(plan, request), [message.content, *(compared if proposals else ())])
+        return await off_loop(partial(plan, request), [message.evidence, *(compared if proposals else ())])
 
     async def _asked(self, message: Message, proposals: Sequence[Proposal]) -> str:
         """Return the assistant's reply before `message` if a short quote may answer it, else an empty text."""
@@ -362,7 +362,7 @@ def _is_short(proposal: Proposal) -> bool:
 def _said(turn: Turn) -> Said:
     """Return the turn's message and reply, and when the message was said."""
     reply = turn.reply.content if turn.reply is not None else ""
-    return Said(turn.message.content, reply, turn.message.created_at)
+    return Said(turn.message.evidence, reply, turn.message.created_at)
 
 
 def _fitting(turns: Sequence[Said], characters: int) -> Sequence[Said]:

@@ -69,7 +69,7 @@ class TurnContext:
 
     def as_json(self) -> Json:
         """Return the context as the HTTP contract shows it."""
-        said = [message for exchange in self.fetched.window for message in exchange.messages]
+        said = [message for exchange in self.fetched.window for message in exchange.spoken]
         text = self.block.text
         return {
             **self.fetched.as_json(),

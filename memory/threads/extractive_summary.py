@@ -54,7 +54,7 @@ class ExtractiveSummariser(Summariser):
     @override
     async def summarise(self, request: SummaryTask) -> Summary:
         """Extract the most telling lines of the old summary and of the user's messages; see `extract`."""
-        said = [exchange.user.content for exchange in request.exchanges]
+        said = [exchange.user.evidence for exchange in request.exchanges]
         text = await off_loop(lambda: extract(request.old, said, tokens=request.tokens), said)
         return Summary(text, MODEL, "extract")
 

@@ -50,7 +50,7 @@ def first_call(exchanges: Sequence[Exchange]) -> Sequence[Exchange]:
 def _line(exchange: Exchange) -> str:
     said = {
         "date": f"{exchange.user.created_at:%Y-%m-%d}",
-        "user": cut_at_word(exchange.user.content, _MOST_USER_CHARACTERS),
+        "user": cut_at_word(exchange.user.evidence, _MOST_USER_CHARACTERS),
         "assistant": cut_at_word(exchange.assistant.content, _MOST_REPLY_CHARACTERS),
     }
     return quoted(said)

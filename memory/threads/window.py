@@ -28,7 +28,7 @@ async def read_window(
 
 def fit_window(exchanges: Sequence[Exchange], tokens: int) -> list[Exchange]:
     """Return the newest exchanges that fit into `tokens`, oldest first; cut the newest if it alone is too long."""
-    kept = fit_last([exchange.user.content + exchange.assistant.content for exchange in exchanges], tokens)
+    kept = fit_last(["".join(message.content for message in exchange.spoken) for exchange in exchanges], tokens)
     if kept == 0 and exchanges and tokens >= LEAST_CUT_TOKENS:
         return [_cut(exchanges[-1], tokens * CHARACTERS_PER_TOKEN)]
     return list(exchanges[len(exchanges) - kept :])
@@ -39,7 +39,7 @@ def _cut(exchange: Exchange, characters: int) -> Exchange:
     said, answered = exchange.user.content, exchange.assistant.content
     said = cut(said, characters - min(len(answered), characters // 2))
     answered = cut(answered, characters - len(said))
-    return Exchange(replace(exchange.user, content=said), replace(exchange.assistant, content=answered))
+    return Exchange(replace(exchange.user, content=said, further=()), replace(exchange.assistant, content=answered))
 
 
 def format_messages(messages: Iterable[Message]) -> str:

@@ -26,6 +26,7 @@ from recollect.memory.transfer.plain_values import Unfit, from_plain
 from recollect.memory.values.errors import InvalidRequest
 from recollect.memory.values.fact import Ended, Fact, FactSource
 from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS, MOST_VALUE_CHARACTERS, MOST_VERSIONS
+from recollect.memory.values.further_message import MOST_FURTHER
 from recollect.memory.values.scope import check_id, is_uuid
 from recollect.memory.values.times import from_ms, to_ms
 
@@ -175,7 +176,13 @@ def _message(said: Mapping[str, Any]) -> ExportedMessage:
     for name, text in (("name", line.name), ("message_id", line.message_id)):
         if text is not None and not 1 <= len(text) <= MOST_ID_CHARACTERS:
             raise Unfit(f"{name} must have 1 to {MOST_ID_CHARACTERS} characters")
-    return replace(line, timestamp=read_time(said["timestamp"]))
+    if len(line.further) > MOST_FURTHER or (line.further and line.role != "user"):
+        raise Unfit(f"further are at most {MOST_FURTHER} messages, of a user's message")
+    for one in line.further:
+        _check_length("further", one.content, MOST_CONTENT_CHARACTERS)
+        _check_length("further", one.name, MOST_ID_CHARACTERS)
+    further = tuple(_in_milliseconds(one, "created_at") for one in line.further)
+    return replace(line, timestamp=read_time(said["timestamp"]), further=further)
 
 
 def _turn(said: Mapping[str, Any]) -> ExportedTurn:

@@ -13,6 +13,7 @@ from recollect.memory.threads.recorded_hits import bounded
 from recollect.memory.transfer.import_line import BadLine
 from recollect.memory.values.document import DocumentKind
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.further_message import FurtherMessage
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import SummaryBy, ThreadRecord
 from recollect.memory.values.turn import Message, Role, Turn
@@ -40,6 +41,7 @@ class ExportedMessage:
     name: str | None = None
     message_id: str | None = None
     metadata: Mapping[str, Any] | None = None
+    further: tuple[FurtherMessage, ...] = ()
 
     @property
     def message(self) -> Message:
@@ -54,6 +56,7 @@ class ExportedMessage:
             self.name,
             self.metadata or {},
             imported_id=self.message_id,
+            further=self.further,
         )
 
 

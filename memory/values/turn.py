@@ -2,12 +2,13 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Literal
 from uuid import UUID, uuid5
 
+from recollect.memory.values.further_message import FurtherMessage, further_json
 from recollect.memory.values.left_out import read_record
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import iso
@@ -54,6 +55,9 @@ class Message:
     that a repeated turn keeps its position; 0 until the store has assigned one. `created_at` is UTC in whole
     milliseconds. `imported_id` is the id that an importer gave it. A turn always has both messages: where an import
     knew only one of them, the other is `absent`, has no text, and is never shown, searched or counted.
+
+    `further` are the messages between a user's message and its reply, of a turn that another agent ran; `place` counts
+    them from 1 where one of them is shown as a message of its own.
     """
 
     user_id: str
@@ -67,11 +71,26 @@ class Message:
     position: int = 0
     imported_id: str | None = None
     absent: bool = False
+    further: tuple[FurtherMessage, ...] = ()
+    place: int = 0
 
     @property
     def id(self) -> str:
         """The message's id, and its point's id in the vector index."""
-        return derived_id(self.user_id, self.turn_id, self.role)
+        return derived_id(self.user_id, self.turn_id, f"further:{self.place}" if self.place else self.role)
+
+    @property
+    def evidence(self) -> str:
+        """Return the user's own words of the turn: this message, and the further ones of role "user"."""
+        return "\n\n".join([self.content, *(one.content for one in self.further if one.role == "user")])
+
+    @property
+    def spoken(self) -> "tuple[Message, ...]":
+        """Return the message, and the further ones that a person or an agent spoke, each as a message of its own."""
+        if not self.further:
+            return (self,)
+        own = replace(self, further=())
+        return (own, *(_spoken(own, one, place) for place, one in enumerate(self.further, start=1) if _is_spoken(one)))
 
     @property
     def scope(self) -> Scope:
@@ -80,7 +99,7 @@ class Message:
 
     def as_json(self) -> dict[str, Any]:
         """Return the message as the HTTP contract shows it."""
-        return {
+        shown: dict[str, Any] = {
             "id": self.id,
             "turn_id": self.turn_id,
             "role": self.role,
@@ -89,6 +108,25 @@ class Message:
             "metadata": dict(self.metadata),
             "created_at": iso(self.created_at),
         }
+        return {**shown, **further_json(self.further)} if self.further else shown
+
+
+def _is_spoken(message: FurtherMessage) -> bool:
+    """Tell whether the message is words of the conversation: a tool's results without its calls mean nothing."""
+    return message.role in ("user", "assistant") and bool(message.content)
+
+
+def _spoken(own: Message, message: FurtherMessage, place: int) -> Message:
+    return replace(
+        own,
+        role="assistant" if message.role == "assistant" else "user",
+        content=message.content,
+        created_at=message.created_at,
+        name=message.name,
+        metadata=message.metadata,
+        imported_id=None,
+        place=place,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +140,11 @@ class Exchange:
     def messages(self) -> tuple[Message, ...]:
         """The messages that are not absent, the user's first."""
         return tuple(message for message in (self.user, self.assistant) if not message.absent)
+
+    @property
+    def spoken(self) -> tuple[Message, ...]:
+        """Return all that was said in the turn, in its order: the messages, with the further ones between them."""
+        return tuple(message for message in (*self.user.spoken, self.assistant) if not message.absent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +174,15 @@ class Turn:
             "turn_id": self.message.turn_id,
             "user_id": self.message.user_id,
             "thread_id": self.message.thread_id,
-            "reply": self.reply.content if self.reply is not None else None,
+            "reply": self.reply.content if self.reply is not None and not self.reply.absent else None,
             "model": result["model"],
             "memory": {**result["memory"], "update": update.as_json()},
             "tools": [shown_use(use) for use in uses_of(result)],
             "usage": result["usage"],
             "timings_ms": result["timings_ms"],
         }
+        if self.message.further:
+            shown |= further_json(self.message.further)
         return shown if self.reply is not None else {**shown, "state": "unfinished"}
 
     def explained_json(self, deferred: Mapping[StepName, datetime | None] = MappingProxyType({})) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.documents import Document
@@ -136,6 +137,45 @@ async def test_bad_ids_and_settings_are_refused(tmp_path: Path) -> None:
     # A failed opening leaves the folder free.
     async with MemoryAgent("ada", "t1", MemoryConfig(data_dir=tmp_path)) as agent:
         assert await agent.get_user_facts() == {}
+
+
+async def test_exchanges_of_an_agent_of_ones_own_are_turns(agent: MemoryAgent) -> None:
+    further = [
+        {"role": "user", "content": "I live in Oslo.", "name": "Eve"},
+        {"role": "tool", "content": "My name is X."},
+    ]
+    turn = await agent.exchange("My name is Ada.", "Hello!", turn_id="one", messages=further, wait_for_memory=True)
+    assert (turn["reply"], turn["memory"]["update"]["status"]) == ("Hello!", "done")
+    assert await agent.get_user_facts() == {"name": "Ada", "location": "Oslo"}
+    assert (await agent.exchange("My name is Ada.", "Hello!", turn_id="one", messages=further))["turn_id"] == "one"
+    with pytest.raises(TurnConflict):
+        await agent.exchange("My name is Ada.", None, turn_id="one", messages=further)
+    dated = {"content": "I work as a nurse.", "created_at": "2021-01-02T03:04:05Z"}
+    items = (await agent.exchanges([{"user": dated, "learn": False}, {"user": "Hi.", "assistant": "Hey."}]))["items"]
+    assert [item["reply"] for item in items] == [None, "Hey."]
+    assert [item["content"] for item in await agent.fetch_short_term()] == ["I work as a nurse.", "Hi.", "Hey."]
+    assert (await agent.context("Hi"))["facts"] == {"name": "Ada", "location": "Oslo"}
+
+
+async def test_wrong_exchanges_name_their_fields_and_store_nothing(agent: MemoryAgent) -> None:
+    wrongs: list[tuple[dict[str, Any], str]] = [
+        ({"user": {"content": ""}}, "1.user.content"),
+        ({"user": {}}, "1.user.content"),
+        ({"user": "x", "assistant": {"content": 1}}, "1.assistant.content"),
+        ({"user": "x", "messages": [{"role": "judge", "content": "x"}]}, "1.messages.0.role"),
+        ({"user": {"content": "x", "created_at": "soon"}}, "1.user.created_at"),
+        ({"user": "x", "learn": 1}, "1.learn"),
+        ({"user": "x", "turn_id": "a b"}, "1.turn_id"),
+        ({"user": "x", "thread_id": "t2"}, "1.thread_id"),
+    ]
+    for wrong, field in wrongs:
+        with pytest.raises(InvalidRequest) as caught:
+            await agent.exchanges([{"user": "Fine."}, wrong])
+        assert [problem.field for problem in caught.value.problems] == [field]
+    for count in (0, 101):
+        with pytest.raises(InvalidRequest):
+            await agent.exchanges([{"user": "Fine."}] * count)
+    assert await agent.fetch_short_term() == []
 
 
 async def test_the_mock_logs_and_stores_nothing(

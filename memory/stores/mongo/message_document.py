@@ -12,6 +12,7 @@ from typing import Any
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.mongo.connection import MARK, Record
 from recollect.memory.stores.update_json import is_indexed, update_from_json, update_to_json
+from recollect.memory.values.further_message import further_json, read_further
 from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import Update
 
@@ -38,6 +39,7 @@ def from_message(message: Message) -> Record:
         "position": message.position,
         "imported_id": message.imported_id,
         "absent": message.absent,
+        **({"further": to_json(further_json(message.further))} if message.further else {}),
     }
 
 
@@ -79,6 +81,7 @@ def to_message(document: Record) -> Message:
         position=document["position"],
         imported_id=document.get("imported_id"),
         absent=document.get("absent", False),
+        further=read_further(from_json(document["further"])) if "further" in document else (),
     )
 
 

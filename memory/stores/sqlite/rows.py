@@ -3,12 +3,13 @@
 from recollect.memory.stores.json_text import from_json
 from recollect.memory.stores.sqlite.database import Row
 from recollect.memory.stores.update_json import update_from_json
+from recollect.memory.values.further_message import read_further
 from recollect.memory.values.times import from_ms
 from recollect.memory.values.turn import Exchange, Message, Turn
 
 _MESSAGE = (
     *("user_id", "thread_id", "turn_id", "role", "position", "created_at", "name", "content", "metadata"),
-    *("imported_id", "absent"),
+    *("imported_id", "absent", "further"),
 )
 _WIDTH = len(_MESSAGE)
 
@@ -30,7 +31,21 @@ def turn_columns() -> str:
 
 def to_message(row: Row) -> Message:
     """Return the message of a row of `message_columns`; ignore further columns."""
-    user_id, thread_id, turn_id, role, position, created_at, name, content, metadata, imported_id, absent, *_ = row
+    (
+        user_id,
+        thread_id,
+        turn_id,
+        role,
+        position,
+        created_at,
+        name,
+        content,
+        metadata,
+        imported_id,
+        absent,
+        further,
+        *_,
+    ) = row
     return Message(
         user_id=user_id,
         thread_id=thread_id,
@@ -43,6 +58,7 @@ def to_message(row: Row) -> Message:
         position=position,
         imported_id=imported_id,
         absent=bool(absent),
+        further=read_further(from_json(further)) if further is not None else (),
     )
 
 

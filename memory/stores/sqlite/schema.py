@@ -244,7 +244,15 @@ PRAGMA user_version = 9;
 COMMIT;
 """
 
-SCRIPTS = (_EIGHTH, _NINTH)
+# The messages between a user's message and its reply, of a turn that another agent ran: JSON.
+_TENTH = """
+BEGIN IMMEDIATE;
+ALTER TABLE messages ADD COLUMN further TEXT;
+PRAGMA user_version = 10;
+COMMIT;
+"""
+
+SCRIPTS = (_EIGHTH, _NINTH, _TENTH)
 """Each brings a file up by one version, the first an empty one to `FIRST_VERSION`.
 
 Files were made by them, so they never change: a new version adds a script that ends with its number as `user_version`.

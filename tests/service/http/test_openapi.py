@@ -15,6 +15,7 @@ FACT_VERBS = (
 PATHS = {
     ("post", "/api/agent"),
     ("post", "/api/context"),
+    ("post", "/api/exchanges"),
     ("get", "/api/turns/{turn_id}"),
     ("get", "/api/threads/{thread_id}/messages"),
     ("post", "/api/turns/{turn_id}/undo"),
@@ -97,7 +98,7 @@ def test_answers_have_the_contracts_fields(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     for name, shape in (("Hit", HIT), ("Change", CHANGE), ("Refused", REFUSED), ("Usage", USAGE)):
         assert set(schemas[f"{name}Answer"]["required"]) == set(shape)
-    assert set(schemas["TurnAnswer"]["properties"]) == {*TURN, "state"}
+    assert set(schemas["TurnAnswer"]["properties"]) == {*TURN, "state", "messages"}
 
 
 def test_the_examples_are_true(document: dict[str, Any], offline: Service, user: str) -> None:

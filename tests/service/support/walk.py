@@ -86,6 +86,17 @@ def _response(ids: Ids) -> Json:
 
 
 CALLS: Mapping[tuple[str, str], Call] = {
+    ("post", "/api/exchanges"): Call(
+        "body",
+        200,
+        makes=True,
+        body=lambda ids: {
+            "thread_id": ids.thread_id,
+            "turn_id": ids.turn_id,
+            "user": {"content": "What is my codeword?"},
+            "assistant": {"content": "I do not know."},
+        },
+    ),
     ("post", "/api/context"): Call(
         "body", 200, makes=True, body=lambda ids: {"thread_id": ids.thread_id, "message": "codeword"}
     ),

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from recollect.memory.ports.store import Store
+from recollect.memory.values.further_message import FurtherMessage
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Exchange, Turn
 from recollect.memory.values.update import not_owed, owed
@@ -52,6 +53,25 @@ class ImportsContract:
         assert [await stored(store, f"turn{number}") for number in (1, 2, 3)] == expected
         assert await store.conversations.messages(ADA_T1, limit=9) == said(expected)
         assert await store.imports.insert([]) == 0
+
+    async def test_further_messages_come_back_wherever_the_message_does(self, store: Store):
+        further = tuple(
+            FurtherMessage(role, text, NOW - MINUTE, name=text, metadata=NASTY_METADATA)
+            for role in ("user", "assistant", "system", "tool")
+            for text in NASTY_TEXTS
+        )
+        given = [past(1), past(2)]
+        given[0] = replace(given[0], message=replace(given[0].message, further=further))
+        await store.imports.insert(given)
+        expected = in_a_row(given)
+        assert [await stored(store, f"turn{number}") for number in (1, 2)] == expected
+        assert await store.conversations.messages(ADA_T1, limit=9) == said(expected)
+        exchanges = await store.conversations.recent(ADA_T1, limit=9)
+        assert [exchange.user.further for exchange in exchanges] == [further, ()]
+        assert [turn async for turns in store.conversations.every(ADA) for turn in turns] == expected
+        assert await store.conversations.count_messages("ada") == 4
+        assert await store.conversations.remove(user_id="ada", turn_ids=["turn1"]) == 2
+        assert await store.conversations.messages(ADA_T1, limit=9) == said(expected[1:])
 
     @pytest.mark.parametrize("content", NASTY_TEXTS)
     async def test_any_text_comes_back(self, store: Store, content: str):
