@@ -4,9 +4,11 @@ A setting's variable is its name in upper case. Those that `MemoryConfig` has to
 """
 
 import functools
+import io
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from dotenv import dotenv_values
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -374,6 +376,18 @@ def load_settings(**overrides: Any) -> Settings:
     except ValidationError as error:
         wrong = (f"{'.'.join(map(str, item['loc'])).upper()}: {item['msg']}" for item in error.errors())
         raise ConfigurationError(f"Wrong settings: {'; '.join(wrong)}.") from None
+
+
+def read_file(path: Path) -> dict[str, str | None]:
+    """The names and values in a file such as `.env`, as they are written.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
+    try:
+        return dotenv_values(stream=io.StringIO(path.read_text(encoding="utf-8-sig")), interpolate=False)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read ({type(error).__name__}); name a file such as .env.") from None
 
 
 @functools.cache

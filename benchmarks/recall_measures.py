@@ -4,10 +4,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from statistics import fmean, median, quantiles
+from statistics import median, quantiles
 from typing import Any
 
 from benchmarks.locomo import CATEGORIES
+from recollect.memory.evaluation.measures import percent, recall_at
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.packing import cost
 
@@ -33,7 +34,7 @@ class Outcome:
 
     def at(self, k: int) -> float:
         """Return the share of all evidence among the first `k` hits, in [0, 1]."""
-        return sum(place < k for place in self.places) / self.evidence
+        return recall_at(k, self.places, wanted=self.evidence)
 
     def within(self, budget: int) -> float:
         """Return the share of all evidence among the hits, in order, that fit into `budget` tokens, in [0, 1]."""
@@ -89,4 +90,4 @@ def curve(outcomes: Sequence[Outcome], budgets: Sequence[int]) -> list[float]:
 
 
 def _percent(outcomes: Sequence[Outcome], share: Callable[[Outcome], float]) -> float:
-    return 100 * fmean(map(share, outcomes))
+    return percent(map(share, outcomes))

@@ -12,6 +12,7 @@ from recollect.memory.documents.document_service import DocumentService
 from recollect.memory.erasure.erasing import Erasing
 from recollect.memory.erasure.fenced_records import FencedClientRecords, FencedSessions
 from recollect.memory.erasure.fences import Fence, Writing
+from recollect.memory.evaluation.evaluation import Evaluation
 from recollect.memory.facts.fact_service import FactService
 from recollect.memory.language.trivial import is_trivial
 from recollect.memory.learning.text_learning import TextLearning
@@ -56,6 +57,7 @@ class Memory:
     texts: TextLearning
     keys: KeyRing
     erasing: Erasing
+    evaluation: Evaluation
     operations: Operations
     bulk: Bulk
     observer: Observer

@@ -6,8 +6,9 @@ It alone reads the settings: commands that stand elsewhere ask for them through 
 import gc
 import ipaddress
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -97,6 +98,54 @@ def reindex(
     from recollect.api.cli.reindex import reindex as rebuild
 
     rebuild(config, user_id=user, dry_run=dry_run)
+
+
+@app.command(name="eval", rich_help_panel=KEEP)
+def eval_(  # noqa: PLR0913  # the options of a command
+    cases: Annotated[
+        Path | None, typer.Argument(help="A file of cases, one JSON object a line; - reads the standard input.")
+    ] = None,
+    as_json: AsJson = False,
+    fail_under: Annotated[
+        float | None, typer.Option(min=0, max=100, help="Exit code 1 where R@10 is below so many percent.")
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(metavar="B.env", help="A file of other settings of recall, to run beside the present."),
+    ] = None,
+    propose: Annotated[
+        int | None, typer.Option(min=1, max=1_000, help="Print so many cases of a user's own history; with --user.")
+    ] = None,
+    user: Annotated[str | None, typer.Option(help="Whose history it is, with --propose.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Measure what searches find, by cases that say what they have to find; exit code 1 below --fail-under."""
+    if (cases is None) == (propose is None) or (propose is None) != (user is None):
+        raise typer.BadParameter("name a file of cases, or say --propose N with --user U.")
+    config = _quiet_config(data_dir)
+    from recollect.api.cli import evaluation
+
+    if user is not None and propose is not None:
+        evaluation.propose(config, check_id("--user", user), propose)
+        return
+    assert cases is not None
+    lines = evaluation.read_lines(cases)
+    report = evaluation.evaluate(config, lines, None if compare is None else _compared(compare))
+    evaluation.show(report, as_json=as_json)
+    if fail_under is not None and report["R@10"] < fail_under:
+        raise typer.Exit(1)
+
+
+def _compared(path: Path) -> dict[str, Any]:
+    """Return the settings of a file that are compared with the present ones."""
+    from recollect.api.cli.evaluation import compared_settings
+    from recollect.settings import load_settings, read_file
+
+    def typed(given: Mapping[str, str]) -> Mapping[str, Any]:
+        settings = load_settings(**given)
+        return {name: getattr(settings, name) for name in given}
+
+    return compared_settings(read_file(path), typed)
 
 
 @app.command(rich_help_panel=KEEP)

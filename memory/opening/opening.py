@@ -24,6 +24,7 @@ from recollect.memory.learning.text_learning import TextLearning
 from recollect.memory.learning.turns.explaining import Explaining
 from recollect.memory.learning.turns.turn_service import TurnService
 from recollect.memory.memory import Memory
+from recollect.memory.opening.evaluating import evaluation_of
 from recollect.memory.opening.models import LearningModels, open_models
 from recollect.memory.opening.observed import ObservedChat, ObservedStep
 from recollect.memory.opening.stores import Stores, enter_stores, take_data_dir, terminal_history
@@ -121,11 +122,12 @@ async def open_memory(
         for keeper in (points, bounds, threads, indexing, erasing, vacuum, *following):
             keeper.start()
             stack.push_async_callback(keeper.close)
+        recall = Recall(store, Search(store, index, embedder, config, reranker), config, clock, attachments)
         parts = Parts(store, index, embedder, updater, points, bounds, stores.fences, clock)
         yield Memory(
             config=config,
             chat=chat,
-            recall=Recall(store, Search(store, index, embedder, config, reranker), config, clock, attachments),
+            recall=recall,
             facts=FactService(store, points, updater, clock, config.memory_wait_seconds, bounds, stores.fences),
             turns=TurnService(
                 store,
@@ -151,6 +153,7 @@ async def open_memory(
             ),
             keys=keys,
             erasing=erasing,
+            evaluation=evaluation_of(stores, recall),
             operations=Operations(parts, chat, models.name, config.memory_wait_seconds),
             bulk=stores.bulk,
             observer=observer,

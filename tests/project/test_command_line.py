@@ -14,7 +14,7 @@ HEAVY = [
 ]
 COMMANDS = {
     *("serve", "mcp", "chat", "facts", "search", "threads", "stats"),
-    *("doctor", "reindex", "learn", "keys"),
+    *("doctor", "reindex", "eval", "learn", "keys"),
     *("import", "export", "sync", "erase"),
 }
 

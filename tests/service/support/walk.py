@@ -172,6 +172,10 @@ CALLS: Mapping[tuple[str, str], Call] = {
     ("get", "/api/admin/doctor"): ADMINS,
     ("post", "/api/admin/reindex"): Call("body", 403, named=403, body=lambda _: {}),
     ("post", "/api/admin/learn"): Call(None, 403, body=lambda _: {"failed": True}),
+    ("post", "/api/admin/eval"): Call(
+        None, 403, body=lambda ids: {"cases": [{"user_id": ids.user_id, "query": "codeword", "expect": ["x"]}]}
+    ),
+    ("get", "/api/admin/eval/cases"): Call("query", 403, named=403),
     ("get", "/api/admin/keys"): ADMINS,
     ("post", "/api/admin/keys"): Call(None, 403, body=lambda ids: {"role": f"user:{ids.user_id}"}),
     ("delete", "/api/admin/keys/{key_id}"): ADMINS,
