@@ -7,15 +7,13 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from recollect.graph.client_chat import ClientChat
-from recollect.graph.context import Context, Listener, live_context
-from recollect.graph.custom_agent import call_custom
-from recollect.graph.prompts import chat_messages, fitting_message
-from recollect.graph.resources import Services
+from recollect.graph.context import Context, LiveContext, live_context
+from recollect.graph.own_agent.calling import call_own
+from recollect.graph.prompts import prompt_of
+from recollect.graph.spoken import Spoken, check_length
 from recollect.graph.state import Json, State
 from recollect.graph.turn_result import SAID_SEPARATOR, earlier_replies, recalled_json
-from recollect.memory.ports.chat_model import ABOUT_TOOLS, ChatReply, ChatRequest, ToolCall
-from recollect.memory.recall.memory_block import Remembered, block_for
+from recollect.memory.ports.chat_model import ABOUT_TOOLS, ChatModel, ChatReply, ChatRequest, ToolCall
 from recollect.memory.values.errors import ModelUnavailable
 
 
@@ -28,22 +26,20 @@ async def agent(state: State, runtime: Runtime[Context]) -> Json:
     if state["rounds"] == 0:
         timings = {**timings, "recall": _milliseconds(started - state["started"])}
         listener.recalled(recalled_json(state))
-    if services.agent is None:
-        answer = await _built_in(state, services, listener, live.chat)
-    else:
-        answer = await call_custom(state, services, services.agent)
-    answer = _storable(answer)
+    most = services.memory.config.max_reply_characters
+    spoken = Spoken(listener, most=most, goes_on=bool(earlier_replies(state)))
+    round_of = _built_in if services.agent is None else call_own
+    answer = _storable(await round_of(state, live, spoken))
     calls: list[Json] = answer["tool_calls"] if state["tools"] else []
     said = [] if live.chat.wants_json else earlier_replies(state)
     reply = None if calls else SAID_SEPARATOR.join([*said, *filter(None, [answer["reply"]])])
     if not calls and not reply:
         raise ModelUnavailable("The model answered with nothing; send the request again with the same turn_id.")
-    if len(reply or "") > services.memory.config.max_reply_characters:
-        # An AGENT is not bounded by the chat model's limit, and several rounds together may exceed it.
-        raise ModelUnavailable("The reply is longer than MAX_REPLY_CHARACTERS; ask for a shorter one.", outage=False)
+    check_length(len(reply or ""), most)  # several rounds together may exceed it
     return {
         "reply": reply,
         "tool_calls": calls,
+        "tool_uses": answer.get("tool_uses", state["tool_uses"]),
         "exchange": [*state["exchange"], _called(answer["reply"], calls)] if calls else state["exchange"],
         "model": answer["model"],
         "finish_reason": answer.get("finish_reason") or "stop",
@@ -61,35 +57,25 @@ def next_node(state: State) -> str:
     return "tools" if any(call["name"] not in state["client_tools"] for call in state["tool_calls"]) else "save_turn"
 
 
-async def _built_in(state: State, services: Services, listener: Listener, chat: ClientChat) -> Json:
-    memory = services.memory
-    remembered = Remembered(state["facts"], state["notes"], state["summary"], state["hits"], state["fact_ids"])
-    block = await block_for(state["message"], remembered, config=memory.config, today=memory.now().date())
+async def _built_in(state: State, live: LiveContext, spoken: Spoken) -> Json:
+    chat, model = live.chat, live.services.memory.chat
+    prompt = await prompt_of(state, live.services, chat)
     request = ChatRequest(
-        messages=chat_messages(
-            instructions=services.instructions,
-            message=fitting_message(chat.content or state["message"], memory.config.message_tokens),
-            window=state["window"],
-            memory=block.text,
-            exchange=state["exchange"],
-        ),
+        messages=prompt.messages,
         tools=state["tools"],
-        memory=remembered.known(is_kept=not state["stateless"]),
+        memory=prompt.remembered.known(is_kept=not state["stateless"]),
         parameters=_allowed(chat.parameters, with_tools=bool(state["tools"])),
         model=chat.model,
         api_key=chat.api_key,
         needs_tools=bool(chat.tools),
     )
-    if listener.wants_tokens:
-        reply = await _streamed(services, request, listener, goes_on=bool(earlier_replies(state)))
-    else:
-        reply = await memory.chat.complete(request)
+    reply = await (_streamed(model, request, spoken) if live.listener.wants_tokens else model.complete(request))
     return {
         "reply": reply.text,
         "tool_calls": [_as_json(call, state) for call in reply.tool_calls],
         "model": reply.model,
         "finish_reason": reply.finish_reason,
-        "block": block.record(),
+        "block": prompt.block,
         "usage": {"input_tokens": reply.usage.input_tokens, "output_tokens": reply.usage.output_tokens},
     }
 
@@ -107,17 +93,13 @@ def _as_json(call: ToolCall, state: State) -> Json:
     return {**shown, "arguments": call.arguments} if call.name in state["client_tools"] else shown
 
 
-async def _streamed(services: Services, request: ChatRequest, listener: Listener, *, goes_on: bool) -> ChatReply:
-    """Stream one round; `goes_on` tells that an earlier round has said something already."""
+async def _streamed(model: ChatModel, request: ChatRequest, spoken: Spoken) -> ChatReply:
     reply: ChatReply | None = None
-    async for piece in services.memory.chat.stream(request):
+    async for piece in model.stream(request):
         if isinstance(piece, ChatReply):
             reply = piece
-            continue
-        if goes_on and piece:
-            goes_on = False
-            listener.token(SAID_SEPARATOR)
-        listener.token(_plain(piece))
+        else:
+            spoken.say(piece)
     if reply is None:
         raise ModelUnavailable("The model's stream ended early; send the request again with the same turn_id.")
     return reply
@@ -140,14 +122,10 @@ def _storable(answer: Json) -> Json:
     """Return the answer with lone surrogates replaced by "?": no store can hold them and no request can carry them."""
     try:
         text = json.dumps(answer, ensure_ascii=False)
-        cleaned: Json = json.loads(_plain(text))
+        cleaned: Json = json.loads(text.encode("utf-8", "replace").decode())
     except RecursionError as error:
         raise ModelUnavailable("The model's answer is nested too deep to be read.", outage=False) from error
     return cleaned
-
-
-def _plain(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
 
 
 def _milliseconds(seconds: float) -> float:

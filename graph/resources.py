@@ -28,9 +28,10 @@ logger = logging.getLogger(__name__)
 class Services:
     """The open memory and the agent's configuration.
 
-    `agent` is None for the built-in agent node, else an async function or a compiled graph; `agent_name` is the reply's
-    `model` where the agent names none. `forwards_keys`: a chat client's bearer token is the chat model's key.
-    `default_user` is the user of chat clients that name none; `trusts_frontends`: headers of chat front ends are read.
+    `agent` is None for the built-in agent node, else an async function, an async generator or a compiled graph;
+    `agent_name` is the reply's `model` where the agent names none. `forwards_keys`: a chat client's bearer token is the
+    chat model's key. `default_user` is the user of chat clients that name none; `trusts_frontends`: headers of chat
+    front ends are read.
     """
 
     memory: Memory
@@ -96,7 +97,7 @@ def _instructions(settings: Settings) -> str:
 
 
 def load_agent(path: str) -> Any:
-    """Load the agent node at `package.module:attribute`: an async function of the state, or a compiled graph.
+    """Load the agent node at `package.module:attribute`: an async function or generator, or a compiled graph.
 
     Modules of the working directory are found too, which an installed command's path lacks. The function reads from
     disk, so an event loop calls it in a thread.
@@ -116,8 +117,10 @@ def load_agent(path: str) -> Any:
         raise ConfigurationError(
             f"AGENT cannot be loaded: its module raised {type(error).__name__} ({error})."
         ) from error
-    if not hasattr(agent, "ainvoke") and not inspect.iscoroutinefunction(agent):
-        raise ConfigurationError("AGENT must name an async function (state) -> dict, or a compiled graph.")
+    if not (hasattr(agent, "ainvoke") or inspect.iscoroutinefunction(agent) or inspect.isasyncgenfunction(agent)):
+        raise ConfigurationError(
+            "AGENT must name an async function (state) -> dict, an async generator (state), or a compiled graph."
+        )
     return agent
 
 

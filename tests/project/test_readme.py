@@ -23,6 +23,7 @@ from tests.project.readme import (
     providers_table,
     settings_table,
 )
+from tests.service.support.events import data_of, names, stream
 from tests.service.support.running import Service, service
 
 SHOWN_PORT = 8000
@@ -80,6 +81,17 @@ def test_its_own_agent_answers(tmp_path: Path) -> None:
 
     assert (first["reply"], first["model"]) == ("Hello stranger, this is turn 1.", "greeter")
     assert (second["reply"], second["model"]) == ("Hello Ada, this is turn 2.", "greeter")
+
+
+def test_its_own_agent_speaks_while_it_works(tmp_path: Path) -> None:
+    (source,) = [block for block in blocks("python") if "def talk" in block]
+    (tmp_path / "talking_agent.py").write_text(source, encoding="utf-8")
+
+    with service(tmp_path, AGENT="talking_agent:talk") as running:
+        events = stream(running, "Hi.", user="ada")
+
+    assert names(events)[2:-2] == ["tool_call", "tool_result", *["token"] * 4]
+    assert data_of(events, "message")["reply"] == "Hello in the snow!"
 
 
 def test_the_library_prints_what_it_shows(tmp_path: Path) -> None:
