@@ -80,9 +80,9 @@ async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
         )
         hits = [hit.as_json() for hit in recalled.hits]
         trace, left_out = recalled.recorded()
-        return {"hits": hits, "trace": trace, "left_out": left_out}
+        return {"hits": hits, "trace": trace, "left_out": left_out, "filtered": recalled.filter_json}
 
-    empty: Json = {"hits": [], "trace": [], "left_out": None}
+    empty: Json = {"hits": [], "trace": [], "left_out": None, "filtered": {}}
     return await _fetch("search_memories", services, fetch, empty)
 
 

@@ -38,12 +38,12 @@ class State(TurnInput):
     `committed` is the id of the last turn that was saved, `accepted` the message as `load_window` stored it (None where
     it was stored before the run began), `started` a `perf_counter` reading. `window` holds messages, oldest first, and
     begins at position `window_from`; `hits` are HITs, `trace` says how they came to be, `left_out` what the search left
-    out; `notes` are the statements of pinned notes, `fact_ids` the ids of `facts`, then of `notes`; `block` records
-    what the memory block held; `thread` says how far the thread's summary and archive reach. `tools` are the tools
-    offered in this round (OpenAI's form), `tool_calls` those called (`{"id", "name", "args"}`), `tool_results` what
-    they answered (`{"id", "name", "content"}`), `tool_uses` all calls so far as the turn keeps them, `exchange` the
-    rounds so far as chat messages, `proposals` the arguments of `remember_fact`; `found_others`: a search of the
-    agent's own found what neither it nor the user said.
+    out, `filtered` what the answer says of its filter; `notes` are the statements of pinned notes, `fact_ids` the ids
+    of `facts`, then of `notes`; `block` records what the memory block held; `thread` says how far the thread's summary
+    and archive reach. `tools` are the tools offered in this round (OpenAI's form), `tool_calls` those called (`{"id",
+    "name", "args"}`), `tool_results` what they answered (`{"id", "name", "content"}`), `tool_uses` all calls so far as
+    the turn keeps them, `exchange` the rounds so far as chat messages, `proposals` the arguments of `remember_fact`;
+    `found_others`: a search of the agent's own found what neither it nor the user said.
 
     Where a chat client asks, the window is its own history with what is stored in between: messages in OpenAI's form,
     system messages and calls of tools among them. `client_tools` are the names of its tools among `tools`, `brought` is
@@ -58,6 +58,7 @@ class State(TurnInput):
     hits: list[Json]
     trace: list[Json]
     left_out: Json | None
+    filtered: Json
     facts: dict[str, str]
     notes: list[str]
     fact_ids: list[str]

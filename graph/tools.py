@@ -75,7 +75,7 @@ async def tools(state: State, runtime: Runtime[Context]) -> Json:
     live = await live_context(runtime)
     services = live.services
     asked = options_of(state, services.memory.config)
-    options = RecallOptions(scope=asked.scope, timezone=asked.timezone, window=0, top_k=FOUND)
+    options = RecallOptions(scope=asked.scope, timezone=asked.timezone, window=0, top_k=FOUND, filter=asked.filter)
     results, proposals = list[Json](), list(state["proposals"])
     uses, found_others = ToolUses(state["tool_uses"], live.listener), state["found_others"]
     own = [call for call in state["tool_calls"] if call["name"] not in state["client_tools"]]

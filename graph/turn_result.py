@@ -19,6 +19,7 @@ def recalled_json(state: State) -> Json:
         "summary": state["summary"],
         "hits": state["hits"],
         "degraded": state["degraded"],
+        **state["filtered"],
     }
 
 

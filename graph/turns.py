@@ -19,6 +19,7 @@ from recollect.graph.state import TurnInput
 from recollect.memory.erasure.fences import Fence
 from recollect.memory.learning.turns.regenerating import is_without_memory
 from recollect.memory.memory import check_same_turn
+from recollect.memory.recall.turn_options import read_options
 from recollect.memory.values.errors import ModelUnavailable, RecollectError, UserErased
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message, Turn
@@ -46,11 +47,12 @@ class TurnRunner:
         """Begin the turn, or join it where it is running already.
 
         Raises:
-            InvalidRequest: the message is longer than MAX_MESSAGE_CHARACTERS.
+            InvalidRequest: the message is longer than MAX_MESSAGE_CHARACTERS, or an option is not valid.
             TurnConflict: the same turn_id is running for another thread or message.
         """
         if not request.regenerate:  # what is stored was taken under another bound
             self._memory.check_message(request.message)
+        read_options(request.options, self._memory.config)  # refused before anything is stored
         turn_id = request.turn_id or str(uuid4())
         key = request.scope.user_id, turn_id
         running = self._running.get(key)

@@ -33,6 +33,7 @@ from recollect.memory.threads.window import format_messages
 from recollect.memory.values.decision import FactScope
 from recollect.memory.values.errors import InvalidRequest, Problem
 from recollect.memory.values.fact import FactStatus
+from recollect.memory.values.filter_reading import read_filter
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import check_text
@@ -157,10 +158,17 @@ class MemoryAgent:
         return [message.as_json() for message in await self._window()]
 
     async def fetch_long_term(
-        self, query: str, k: int = 5, *, scope: Literal["thread", "user"] = "thread", beyond_window: bool = False
+        self,
+        query: str,
+        k: int = 5,
+        *,
+        scope: Literal["thread", "user"] = "thread",
+        beyond_window: bool = False,
+        filter: Mapping[str, Any] | None = None,
     ) -> list[Document]:
         """Return the `k` (0-50) messages that fit `query` best, best first, of the thread or of all of the user's.
 
+        With `filter`, only those that fulfil it, such as `{"project": "apollo", "priority": {"gte": 2}}`.
         A document's metadata are the hit's fields: `score`, `similarity` in [-1, 1], `role`, `turn_id`, `created_at`, …
         With `beyond_window`, messages that `fetch_short_term` shows are left out.
         """
@@ -170,6 +178,7 @@ class MemoryAgent:
             window=memory.config.window if beyond_window else 0,
             top_k=k,
             kinds=("episode",),
+            filter=None if filter is None else read_filter(filter),
         )
         return [_document(hit) for hit in (await memory.recall.search(self._scope, query, options)).hits]
 

@@ -14,6 +14,7 @@ from recollect.memory.erasure.fenced_records import FencedClientRecords, FencedS
 from recollect.memory.erasure.fences import Fence, Writing
 from recollect.memory.evaluation.evaluation import Evaluation
 from recollect.memory.facts.fact_service import FactService
+from recollect.memory.filtered_lists import FilteredLists
 from recollect.memory.language.trivial import is_trivial
 from recollect.memory.learning.text_learning import TextLearning
 from recollect.memory.learning.turns.deleting import TurnDeleting
@@ -204,6 +205,11 @@ class Memory:
     def deleting(self) -> TurnDeleting:
         """The deletion of single turns."""
         return TurnDeleting(self.parts.store, self.parts.index, self.turns, self.facts)
+
+    @property
+    def filtered(self) -> FilteredLists:
+        """The lists with a filter."""
+        return FilteredLists(self.parts.store, self.facts, self.threads)
 
     @property
     def client_records(self) -> FencedClientRecords:

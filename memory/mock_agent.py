@@ -74,7 +74,13 @@ class MockMemoryAgent:
         return []
 
     async def fetch_long_term(
-        self, query: str, k: int = 5, *, scope: Literal["thread", "user"] = "thread", beyond_window: bool = False
+        self,
+        query: str,
+        k: int = 5,
+        *,
+        scope: Literal["thread", "user"] = "thread",
+        beyond_window: bool = False,
+        filter: Mapping[str, Any] | None = None,
     ) -> list[Document]:
         """Return no documents."""
         self._log("fetch_long_term")

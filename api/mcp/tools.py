@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
 from recollect.api.errors import MOST_DETAILS, MOST_FIELD_CHARACTERS, PROBLEMS
-from recollect.api.schemas.requests import Domains, Id, MessageText, check_text
+from recollect.api.schemas.requests import FILTER, Domains, FilterField, Id, MessageText, check_text
 from recollect.memory.memory import Memory
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.recall.recall_options import RecallOptions
@@ -16,6 +16,8 @@ from recollect.memory.tool_notes import note
 from recollect.memory.values.errors import InvalidRequest, NotFound, Problem
 from recollect.memory.values.fact import KEY_PATTERN
 from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS, MOST_TAG_CHARACTERS, MOST_TAGS
+from recollect.memory.values.filter import Filter
+from recollect.memory.values.filter_reading import read_filter
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import message_problem
 
@@ -37,6 +39,7 @@ class SearchMemory(_Arguments):
     top_k: Annotated[StrictInt, Field(ge=1, le=50, description="Most hits.")] = 5
     thread_id: Id | None = Field(None, description="In this conversation alone; left out: in all.")
     domains: Domains | None = None
+    filter: FilterField | None = Field(None, description=FILTER)
 
 
 class AddMemory(_Arguments):
@@ -75,9 +78,17 @@ async def search_memory(memory: Memory, user_id: str, said: SearchMemory) -> Jso
     problem = message_problem(said.query, most=memory.config.max_message_characters)
     if problem is not None:
         raise _wrong([Problem("query", problem)])
-    options = RecallOptions(scope="user", top_k=said.top_k, domains=tuple(said.domains or ()))
+    asked = _filter(said.filter)
+    options = RecallOptions(scope="user", top_k=said.top_k, domains=tuple(said.domains or ()), filter=asked)
     recalled = await memory.recall.find(Scope(user_id, said.thread_id), said.query, options)
-    return {"hits": [hit.as_json() for hit in recalled.hits]}
+    return {"hits": [hit.as_json() for hit in recalled.hits], **recalled.filter_json}
+
+
+def _filter(said: Json | None) -> Filter | None:
+    try:
+        return None if said is None else read_filter(said)
+    except InvalidRequest as error:
+        raise _wrong(error.problems) from None
 
 
 async def add_memory(memory: Memory, user_id: str, said: AddMemory) -> Json:

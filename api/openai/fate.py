@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from recollect.api.schemas.answers import FILTERED, FilterAnswer
 from recollect.graph.running_turn import RunningTurn
 from recollect.memory.values.turn import Turn
 
@@ -45,6 +46,7 @@ class RememberedAnswer(BaseModel):
 
     memory: FateAnswer
     memory_hits: list[MemoryHitAnswer]
+    memory_filter: FilterAnswer | None = Field(None, description=FILTERED)
     memory_degraded: list[str] | None = Field(None, description="Only where parts of the memory failed: their names.")
 
 
@@ -79,6 +81,8 @@ def remembered(turn: Turn, running: RunningTurn) -> Json:
         for hit in memory["hits"]
     ]
     shown: Json = {"memory": fate(running), "memory_hits": hits}
+    if "filter" in memory:
+        shown["memory_filter"] = memory["filter"]
     return {**shown, "memory_degraded": memory["degraded"]} if memory["degraded"] else shown
 
 

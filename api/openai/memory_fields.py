@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 from fastapi import Header
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, WithJsonSchema
 
-from recollect.api.schemas.requests import Cosine, Domains, Id, Weight
+from recollect.api.schemas.requests import FILTER, Cosine, Domains, FilterField, Id, Weight
+from recollect.memory.values.filter_reading import MOST_FILTER_CHARACTERS, read_filter, read_json
 
 
 def _split(value: Any) -> Any:
@@ -29,6 +30,7 @@ class MemoryFields(BaseModel):
     memory_recency_weight: Weight | None = Field(None, description="Share of recency in a hit's score.")
     memory_score_threshold: Cosine | None = Field(None, description="Least cosine similarity of a hit.")
     memory_domains: Domains | None = None
+    memory_filter: FilterField | None = Field(None, description=FILTER)
 
 
 class MemoryHeaders(BaseModel):
@@ -58,22 +60,41 @@ class MemoryHeaders(BaseModel):
     domains: (
         Annotated[Domains, BeforeValidator(_split), WithJsonSchema({"type": "string", "maxLength": 1_400})] | None
     ) = Field(None, alias="X-Memory-Domains", description="As `memory_domains`, separated by commas.")
+    filter: Annotated[str, Field(max_length=MOST_FILTER_CHARACTERS)] | None = Field(
+        None, alias="X-Memory-Filter", description="As `memory_filter`, as JSON."
+    )
 
 
 ChatHeaders = Annotated[MemoryHeaders, Header(convert_underscores=False)]
 
 
 def memory_options(body: MemoryFields, headers: MemoryHeaders) -> dict[str, Any]:
-    """Return the memory's options of a turn; the body overrides the headers."""
+    """Return the memory's options of a turn; the body overrides the headers.
+
+    Raises:
+        InvalidRequest: the filter is none.
+    """
     said: Mapping[str, tuple[Any, Any]] = {
         "scope": (body.memory_scope, headers.scope),
         "top_k": (body.memory_top_k, headers.top_k),
         "recency_weight": (body.memory_recency_weight, headers.recency_weight),
         "score_threshold": (body.memory_score_threshold, headers.score_threshold),
         "domains": (body.memory_domains, headers.domains),
+        "filter": (_checked(body.memory_filter), _read(headers.filter)),
     }
     options = {name: first if first is not None else second for name, (first, second) in said.items()}
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _checked(asked: dict[str, Any] | None) -> dict[str, Any] | None:
+    if asked is not None:
+        read_filter(asked, field="memory_filter")
+    return asked
+
+
+def _read(text: str | None) -> dict[str, Any] | None:
+    """Return the filter of the header."""
+    return None if text is None else _checked(read_json(text, field="memory_filter"))
 
 
 def stateless(options: Mapping[str, Any]) -> dict[str, Any]:

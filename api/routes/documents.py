@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect
 from recollect.api.auth.caller import UserId, WhoCalls
 from recollect.api.errors import plain_error
 from recollect.api.routes.document_bodies import Sent, read_body, request_body
+from recollect.api.routes.filters import Filtered, shown
 from recollect.api.routes.hanging_up import Sender
 from recollect.api.routes.pages import Cursor, Limit, bad_cursor, from_cursor, to_cursor
 from recollect.api.schemas.document_answers import (
@@ -85,11 +86,17 @@ async def get_documents(
     domain: Annotated[str | None, Query(max_length=64, description="Those of this domain.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
+    asked: Filtered = None,
 ) -> JSONResponse:
     """Return one page."""
+    if asked is not None:
+        fitting = await memory.filtered.documents_of(owner, asked, limit=limit, domain=domain, before=_place(cursor))
+        items = [await _shown(memory, one) for one in fitting.items]
+        following = _cursor(fitting.items[-1]) if fitting.has_more else None
+        return JSONResponse({"items": items, "next_cursor": following, **shown(fitting)})
     found = await memory.documents.page(owner, limit=limit + 1, domain=domain, before=_place(cursor))
     page = found[:limit]
-    following = to_cursor(f"{to_ms(page[-1].created_at)}/{page[-1].id}") if len(found) > limit else None
+    following = _cursor(page[-1]) if len(found) > limit else None
     return JSONResponse({"items": [await _shown(memory, one) for one in page], "next_cursor": following})
 
 
@@ -164,6 +171,10 @@ async def _added(memory: Memory, owner: str, sent: Sent) -> Document:
     if sent.upload is not None:
         return await memory.documents.add_file(owner, sent.said.given(), sent.upload)
     return await memory.documents.add_text(owner, sent.said.given(), sent.said.text or "")
+
+
+def _cursor(document: Document) -> str:
+    return to_cursor(f"{to_ms(document.created_at)}/{document.id}")
 
 
 async def _shown(memory: Memory, document: Document) -> dict[str, Any]:

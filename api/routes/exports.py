@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
 from recollect.api.auth.caller import PathUser
+from recollect.api.routes.filters import Filtered
 from recollect.api.schemas.requests import Id
 from recollect.api.state import OpenMemory
 from recollect.memory.background.bulk import Bulk
@@ -51,12 +52,13 @@ async def get_export(
         list[LineType] | None, Query(alias="type", max_length=20, description="Lines of these types alone.")
     ] = None,
     thread_id: Annotated[Id | None, Query(description="What is this thread's alone.")] = None,
+    asked: Filtered = None,
 ) -> StreamingResponse:
     """Return the stream; where the documents cannot be reached from the start, or too much is under way, an error."""
     wanted = frozenset(types) if types else None
     bulk = memory.bulk
     async with bulk.place():
-        batches = await _begun(export_of(memory, Scope(user, thread_id), types=wanted))
+        batches = await _begun(export_of(memory, Scope(user, thread_id), types=wanted, asked=asked))
     if form == "jsonl":
         return StreamingResponse(encoded(batches, bulk), media_type=NDJSON)
     from recollect.memory.transfer.archive_writing import archive

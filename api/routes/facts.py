@@ -7,6 +7,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from recollect.api.auth.caller import ADMIN_WRITES, user_in_path
+from recollect.api.routes import filters
+from recollect.api.routes.filters import Filtered
 from recollect.api.routes.pages import Cursor, Limit, bad_cursor, fact_of_cursor, from_cursor, to_cursor
 from recollect.api.routes.versions import ExpectedVersion, versioned_fact
 from recollect.api.schemas.answers import FactAnswer, FactsAnswer, HistoryAnswer
@@ -15,6 +17,7 @@ from recollect.api.state import OpenMemory
 from recollect.memory.memory import Memory
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.values.fact import KEY_PATTERN
+from recollect.memory.values.filter import Filter
 from recollect.memory.values.scope import GLOBAL_USER
 
 verbs, own, shared = APIRouter(), APIRouter(), APIRouter()
@@ -77,19 +80,34 @@ async def list_facts(
     memory: OpenMemory,
     limit: Limit = 50,
     cursor: Cursor = None,
+    asked: Filtered = None,
 ) -> JSONResponse:
     """Return one page of the user's facts, and the whole dict."""
-    return await _page(memory, owner, shown, limit=limit, cursor=cursor)
+    return await _page(memory, owner, shown, asked, limit=limit, cursor=cursor)
 
 
 @shared.get("", response_model=None, summary=LIST, description=LISTED, responses={200: {"model": FactsAnswer}})
-async def list_global_facts(shown: Shown, memory: OpenMemory, limit: Limit = 50, cursor: Cursor = None) -> JSONResponse:
+async def list_global_facts(
+    shown: Shown, memory: OpenMemory, limit: Limit = 50, cursor: Cursor = None, asked: Filtered = None
+) -> JSONResponse:
     """Return one page of everybody's facts, and the whole dict."""
-    return await _page(memory, GLOBAL_USER, shown, limit=limit, cursor=cursor)
+    return await _page(memory, GLOBAL_USER, shown, asked, limit=limit, cursor=cursor)
 
 
-async def _page(memory: Memory, owner: str, shown: FactFilter, *, limit: int, cursor: str | None) -> JSONResponse:
+async def _page(
+    memory: Memory, owner: str, shown: FactFilter, asked: Filter | None, *, limit: int, cursor: str | None
+) -> JSONResponse:
     after = fact_of_cursor(cursor)
+    if asked is not None:
+        fitting = await memory.filtered.facts_of(owner, shown, asked, limit=limit, after=after)
+        return JSONResponse(
+            {
+                "items": [fact.as_json() for fact in fitting.items],
+                "facts": dict(await memory.facts.known(owner, shown)),
+                "next_cursor": to_cursor(fitting.items[-1].id) if fitting.has_more else None,
+                **filters.shown(fitting),
+            }
+        )
     page = await memory.facts.page(owner, shown, limit=limit, after=after)
     return JSONResponse(
         {

@@ -32,5 +32,5 @@ async def search(body: SearchRequest, memory: OpenMemory, caller: WhoCalls) -> J
     memory.check_message(body.query, field="query")
     recalled = await memory.recall.find(scope, body.query, body.options(), now=body.now)
     took = round((perf_counter() - started) * 1000, 3)
-    answer: dict[str, Any] = {"hits": [hit.as_json() for hit in recalled.hits], "took_ms": took}
+    answer: dict[str, Any] = {"hits": [hit.as_json() for hit in recalled.hits], "took_ms": took, **recalled.filter_json}
     return JSONResponse({**answer, "trace": recalled.trace_json()} if body.explain else answer)

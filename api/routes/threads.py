@@ -1,11 +1,12 @@
 """`/api/threads`, and `/memory/clear/{session_id}`, which other memory clients call."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from recollect.api.auth.caller import UserId, WhoCalls
+from recollect.api.routes.filters import Filtered, shown
 from recollect.api.routes.pages import Cursor, Limit, to_cursor
 from recollect.api.routes.thread_cursors import cursor_after, message_place, thread_place
 from recollect.api.routes.versions import ExpectedVersion, versioned
@@ -19,6 +20,10 @@ from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
 
 router = APIRouter(tags=["threads"])
+
+
+async def _thread(thread_id: Id, user_id: UserId) -> Scope:
+    return Scope(user_id, thread_id)
 
 
 @router.get(
@@ -36,8 +41,16 @@ async def get_threads(
         str | None,
         Query(description="Those with this text in id, title or first message.", max_length=200),
     ] = None,
+    asked: Filtered = None,
 ) -> JSONResponse:
-    """One page."""
+    """One page; with a filter, of those threads in which a message fulfils it."""
+    if asked is not None:
+        fitting = await memory.filtered.threads_of(
+            user_id, asked, limit=limit, before=thread_place(cursor), text=text or None
+        )
+        items = [thread.as_json() for thread in fitting.items]
+        following = cursor_after(fitting.items[-1]) if fitting.has_more else None
+        return JSONResponse({"items": items, "next_cursor": following, **shown(fitting)})
     found = await memory.threads.page(user_id, limit=limit + 1, before=thread_place(cursor), text=text or None)
     page = found[:limit]
     following = cursor_after(page[-1]) if len(found) > limit else None
@@ -147,24 +160,28 @@ async def put_summary(
     responses={200: {"model": MessagesAnswer, "content": {"text/plain": {}}}},
 )
 async def get_messages(
-    thread_id: Id,
-    user_id: UserId,
+    scope: Annotated[Scope, Depends(_thread)],
     memory: OpenMemory,
     limit: Limit = 50,
     cursor: Cursor = None,
     form: Annotated[Literal["json", "text"], Query(alias="format", description="`text`: one line a message.")] = "json",
+    asked: Filtered = None,
 ) -> Response:
     """Return one page. A thread that nobody wrote to has no messages."""
-    after = message_place(cursor) or 0
-    found = await memory.messages(Scope(user_id, thread_id), limit=limit + 1, after=after)
-    page = found[:limit]
-    following = to_cursor(str(page[-1].position)) if len(found) > limit else None
+    after, said = message_place(cursor) or 0, dict[str, Any]()
+    if asked is None:
+        found = await memory.messages(scope, limit=limit + 1, after=after)
+        page, has_more = found[:limit], len(found) > limit
+    else:
+        fitting = await memory.filtered.messages_of(scope, asked, limit=limit, after=after)
+        page, has_more, said = fitting.items, fitting.has_more, shown(fitting)
+    following = to_cursor(str(page[-1].position)) if has_more else None
     if form == "text":
         return PlainTextResponse(
-            format_messages([said for message in page for said in message.spoken]),
+            format_messages([one for message in page for one in message.spoken]),
             headers={"X-Next-Cursor": following} if following else None,
         )
-    return JSONResponse({"items": [message.as_json() for message in page], "next_cursor": following})
+    return JSONResponse({"items": [message.as_json() for message in page], "next_cursor": following, **said})
 
 
 def _summary(record: ThreadRecord) -> JSONResponse:

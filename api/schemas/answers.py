@@ -124,6 +124,15 @@ class UpdateAnswer(BaseModel):
     )
 
 
+class FilterAnswer(BaseModel):
+    """How a filter was checked: `complete` is false where only the newest 10,000 items of the scope were."""
+
+    complete: bool
+
+
+FILTERED = "Only where a filter was given."
+
+
 class MemoryAnswer(BaseModel):
     """What was recalled. `window` counts turns; `degraded` lists the nodes that failed."""
 
@@ -133,6 +142,7 @@ class MemoryAnswer(BaseModel):
     hits: list[HitAnswer]
     degraded: list[str]
     update: UpdateAnswer
+    filter: FilterAnswer | None = Field(None, description=FILTERED)
     trace: list[TracedAnswer] | None = Field(
         None, description="Only of a stored turn that searched: how its best 20 candidates were scored and chosen."
     )
@@ -214,6 +224,7 @@ class MessagesAnswer(BaseModel):
 
     items: list[MessageAnswer]
     next_cursor: str | None
+    filter: FilterAnswer | None = Field(None, description=FILTERED)
 
 
 class ContextTokensAnswer(BaseModel):
@@ -240,6 +251,7 @@ class ContextAnswer(BaseModel):
     window: list[MessageAnswer]
     hits: list[HitAnswer]
     degraded: list[str]
+    filter: FilterAnswer | None = Field(None, description=FILTERED)
     tokens: ContextTokensAnswer
     timings_ms: ContextTimingsAnswer
 
@@ -260,6 +272,7 @@ class ThreadsAnswer(BaseModel):
 
     items: list[ThreadAnswer]
     next_cursor: str | None
+    filter: FilterAnswer | None = Field(None, description=FILTERED)
 
 
 class WholeThreadAnswer(ThreadAnswer):
@@ -283,6 +296,7 @@ class SearchAnswer(BaseModel):
 
     hits: list[HitAnswer]
     took_ms: float
+    filter: FilterAnswer | None = Field(None, description=FILTERED)
     trace: list[TracedAnswer] | None = Field(None, description="Only with `explain`.")
 
 
@@ -317,6 +331,7 @@ class FactsAnswer(BaseModel):
     items: list[FactAnswer]
     facts: dict[str, str]
     next_cursor: str | None
+    filter: FilterAnswer | None = Field(None, description=FILTERED)
 
 
 class EndedAnswer(BaseModel):

@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from recollect.api.schemas.answers import FILTERED, FilterAnswer
+
 
 class DocumentAnswer(BaseModel):
     """One document. `progress` in [0, 1] is how much of it can be found; `error` says why it failed."""
@@ -31,6 +33,7 @@ class DocumentsAnswer(BaseModel):
 
     items: list[DocumentAnswer]
     next_cursor: str | None
+    filter: FilterAnswer | None = Field(None, description=FILTERED)
 
 
 class AttachedAnswer(DocumentAnswer):

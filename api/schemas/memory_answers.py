@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 
-from recollect.api.schemas.answers import ChangeAnswer, FactAnswer, RefusedAnswer
+from recollect.api.schemas.answers import FILTERED, ChangeAnswer, FactAnswer, FilterAnswer, RefusedAnswer
 from recollect.api.schemas.requests import MOST_LISTED, MOST_TEXT, WHOSE, Id, MessageText, Weight, check_text
 from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.values.fact import Fact
@@ -91,6 +91,7 @@ class FreeTextsAnswer(BaseModel):
 
     items: list[FreeTextAnswer]
     next_cursor: str | None
+    filter: FilterAnswer | None = Field(None, description=FILTERED)
 
 
 class LessonAnswer(BaseModel):

@@ -23,6 +23,7 @@ from recollect.memory.exchanges.given_exchange import MOST_AT_ONCE, MOST_NAME_CH
 from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.temporal.temporal import read_timezone
+from recollect.memory.values.filter_reading import EXAMPLE, read_filter
 from recollect.memory.values.further_message import MOST_FURTHER, FurtherMessage
 from recollect.memory.values.scope import ID_PATTERN, ID_RULE
 from recollect.memory.values.text import MOST_REPLY_CHARACTERS, text_problem
@@ -117,6 +118,11 @@ Domains = Annotated[
     list[Annotated[str, Field(strict=True, min_length=1, max_length=64), AfterValidator(check_text)]],
     Field(max_length=20),
 ]
+FILTER = (
+    'Conditions that hits fulfil, such as {"project": "apollo", "priority": {"gte": 2}}: on metadata, and on role, '
+    "name, kind, source, created_at, agent_id and thread_id; null: none."
+)
+FilterField = Annotated[dict[str, Any], Field(json_schema_extra={"example": dict(EXAMPLE)})]
 DOMAINS = "Of documents those in one of these domains, and those that are attached; null: all."
 
 
@@ -136,6 +142,7 @@ class MemoryOptions(BaseModel):
     time: TimeField | None = Field(None, description=TIME)
     fallback_recent: StrictBool = Field(False, description=FALLBACK_RECENT)
     domains: Domains | None = Field(None, description=DOMAINS)
+    filter: FilterField | None = Field(None, description=FILTER)
 
 
 class AgentRequest(BaseModel):
@@ -374,6 +381,7 @@ class SearchRequest(BaseModel):
         Annotated[list[Annotated[str, Field(strict=True, min_length=1, max_length=64)]], Field(max_length=10)] | None
     ) = Field(None, description="Only facts with one of these tags.")
     domains: Domains | None = Field(None, description=DOMAINS)
+    filter: FilterField | None = Field(None, description=FILTER)
     now: Time | None = Field(None, description="What `yesterday` and recency are reckoned from; null: now.")
     timezone: Timezone | None = Field(None, description=TIMEZONE)
     time: TimeField | None = Field(None, description=TIME)
@@ -384,9 +392,15 @@ class SearchRequest(BaseModel):
     )
 
     def options(self) -> RecallOptions:
-        """Return the recall's options; what is null keeps its default."""
+        """Return the recall's options; what is null keeps its default.
+
+        Raises:
+            InvalidRequest: the filter is none.
+        """
         said = self.model_dump(include={item.name for item in fields(RecallOptions)}, exclude_none=True)
         for name in ("kinds", "tags", "domains"):
             if name in said:
                 said[name] = tuple(dict.fromkeys(said[name]))
+        if "filter" in said:
+            said["filter"] = read_filter(said["filter"])
         return RecallOptions(**said)

@@ -78,15 +78,13 @@ class FactService:
 
         The dict on every page has all facts that hold for the user (and the filter's thread) now, or at its `as_of`.
         """
-        facts = self.store.facts
         items, has_more = await self.listed(user_id, shown, limit=limit, after=after)
+        return FactPage(items=items, facts=await self.known(user_id, shown), has_more=has_more)
+
+    async def known(self, user_id: str, shown: FactFilter) -> Mapping[str, str]:
+        """Return the whole dict of the user (and the filter's thread) now, or at its `as_of`."""
         holding = FactFilter(now=shown.now, thread_id=shown.thread_id, as_of=shown.as_of)
-        known = await facts.page(user_id, holding, limit=MOST_FACTS)
-        return FactPage(
-            items=items,
-            facts=fact_dict(_as_of(known, shown.as_of)),
-            has_more=has_more,
-        )
+        return fact_dict(_as_of(await self.store.facts.page(user_id, holding, limit=MOST_FACTS), shown.as_of))
 
     async def listed(
         self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None

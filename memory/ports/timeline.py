@@ -37,6 +37,11 @@ class Timeline(Protocol):
         ...
 
     @abstractmethod
+    async def described(self, scope: Scope, *, limit: int, before: Message | None = None) -> list[Message]:
+        """Return messages as `latest` does, without their texts; with `before`, only those older than that one."""
+        ...
+
+    @abstractmethod
     async def preceding(self, messages: Sequence[Message], *, count: int) -> dict[str, list[str]]:
         """Return, by message id, the texts of up to `count` messages before each of `messages` in its thread.
 

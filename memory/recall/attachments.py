@@ -1,14 +1,17 @@
 """Chooses the documents that a search looks into, and those that a turn gets whole."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from recollect.memory.ports.documents import Documents
 from recollect.memory.ports.vector_index import Entry, Origin
+from recollect.memory.recall.filtering import allowed_documents
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.ranking import recency
 from recollect.memory.values.document import Attached, Document
+from recollect.memory.values.filter import Filter
+from recollect.memory.values.filter_items import document_item
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import Clock
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN
@@ -26,11 +29,13 @@ than that; a first document that another process adds is found that much later."
 class SearchableDocuments:
     """The documents whose passages a search may find: by owner their ids, or None for all of that owner's.
 
-    `attached` are the documents that the thread has attached, in the order of attaching.
+    `attached` are the documents that the thread has attached, in the order of attaching. `is_complete`: no document was
+    left unchecked by a filter.
     """
 
     documents: Mapping[str, Sequence[str] | None] = field(default_factory=dict[str, Sequence[str] | None])
     attached: Sequence[Document] = ()
+    is_complete: bool = True
 
     @property
     def is_nothing(self) -> bool:
@@ -46,7 +51,7 @@ class SearchableDocuments:
             owner: None if ids is None else [one for one in ids if one not in given]
             for owner, ids in self.documents.items()
         }
-        return SearchableDocuments(left, self.attached)
+        return replace(self, documents=left)
 
 
 NOTHING = SearchableDocuments()
@@ -93,6 +98,18 @@ class Attachments:
                 ids += await self._documents.in_domains(owner, domains, limit=MOST_OF_DOMAINS)
             chosen[owner] = list(dict.fromkeys(ids))
         return SearchableDocuments(chosen, ready)
+
+    async def filtered(self, documents: SearchableDocuments, asked: Filter) -> SearchableDocuments:
+        """Return those of `documents` that fulfil the filter."""
+        chosen: dict[str, Sequence[str] | None] = {}
+        is_complete = True
+        for owner, ids in documents.documents.items():
+            found, checked_all = await allowed_documents(self._documents, owner, asked)
+            wanted = None if ids is None else set(ids)
+            chosen[owner] = [one for one in found if wanted is None or one in wanted]
+            is_complete = is_complete and checked_all
+        attached = [one for one in documents.attached if asked.fulfilled(document_item(one))]
+        return SearchableDocuments(chosen, attached, is_complete)
 
     async def whole(self, documents: SearchableDocuments) -> list[Hit]:
         """Return the attached documents that fit into `MOST_WHOLE_TOKENS` together, whole and unranked."""

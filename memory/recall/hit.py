@@ -101,10 +101,19 @@ class CandidateTrace:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The hits, best first. `trace` yields each candidate's trace when it is called, those of the hits first."""
+    """The hits, best first. `trace` yields each candidate's trace when it is called, those of the hits first.
+
+    `is_complete` tells of a search with a filter whether all items were checked; None of one without.
+    """
 
     hits: Sequence[Hit] = field(default_factory=list[Hit])
     trace: Callable[[], Iterable[CandidateTrace]] = tuple
+    is_complete: bool | None = None
+
+    @property
+    def filter_json(self) -> dict[str, Any]:
+        """Return what an answer says of the search's filter: nothing where there was none."""
+        return {} if self.is_complete is None else {"filter": {"complete": self.is_complete}}
 
     def trace_json(self) -> list[dict[str, Any]]:
         """Return the trace of each candidate."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from recollect.memory.ports.store import Store
-from recollect.memory.recall.attachments import NOTHING, Attachments
+from recollect.memory.recall.attachments import NOTHING, Attachments, SearchableDocuments
 from recollect.memory.recall.hit import Recalled
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.search import Request, Search
@@ -102,9 +102,7 @@ class Recall:
             InvalidRequest: the options' time zone does not exist.
             IndexUnavailable, StoreUnavailable, ModelUnavailable: the search is not possible now.
         """
-        documents = (
-            await self.attachments.searchable(scope, options.domains) if "document" in options.kinds else NOTHING
-        )
+        documents = await self._documents(scope, options)
         whole = await self.attachments.whole(documents) if documents.attached else []
         if options.top_k == 0:
             return Recalled(whole)
@@ -141,12 +139,22 @@ class Recall:
             IndexUnavailable, StoreUnavailable, ModelUnavailable: the search is not possible now.
         """
         documents = NOTHING
-        if "document" in options.kinds and options.top_k:
-            is_thread = scope.thread_id is not None
-            documents = await self.attachments.searchable(scope, options.domains, attached_only=is_thread)
+        if options.top_k:
+            documents = await self._documents(scope, options, attached_only=scope.thread_id is not None)
         return await self.vector_search.find(
             Request(scope, text, options, searchable=documents), now=now or self.clock()
         )
+
+    async def _documents(
+        self, scope: Scope, options: RecallOptions, *, attached_only: bool = False
+    ) -> SearchableDocuments:
+        """Return the documents that a search with these options looks into."""
+        if "document" not in options.kinds:
+            return NOTHING
+        documents = await self.attachments.searchable(scope, options.domains, attached_only=attached_only)
+        if options.filter is None or not (documents.documents or documents.attached):
+            return documents
+        return await self.attachments.filtered(documents, options.filter)
 
     async def _has_more(self, searched: Scope, shown: int) -> bool:
         """Tell whether `searched` has more than the `shown` turns of the window: another turn, or a note."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from recollect.memory.ports.vector_index import Kind
+from recollect.memory.values.filter import Filter
 from recollect.memory.values.mem_config import MemoryConfig
 
 Scoped = Literal["thread", "user"]
@@ -22,7 +23,7 @@ class RecallOptions:
     `mmr_lambda` are in [0, 1]; None skips the step. `tags`: only facts with one of them. `token_budget` packs the hits
     into this many tokens, long ones as excerpts, with the neighbours they need. `timezone` (IANA) defines the user's
     days. `fallback_recent` returns the newest few messages where nothing is relevant. `domains` limits the documents to
-    these domains and to what the thread has attached; empty: all.
+    these domains and to what the thread has attached; empty: all. `filter`: hits fulfil it.
     """
 
     enabled: bool = True
@@ -40,3 +41,4 @@ class RecallOptions:
     expand: Expansion | None = None
     fallback_recent: bool = False
     domains: tuple[str, ...] = ()
+    filter: Filter | None = None

@@ -31,8 +31,9 @@ class CandidateQuery:
     All of the user's facts are searched, because each leads to the message that it was learned from. A fact is itself a
     candidate where it lives in one of `fact_homes` (a thread's id, or None for the user's own; None in place of the set
     allows all). `fact_points` limits the facts to these points, `documents` the passages to those of these documents.
-    `period` asks for more candidates from within it, or with `only_period` for no others. Without `has_context` the
-    index holds no context vectors. `with_vectors` asks for the candidates' dense vectors.
+    `allowed` limits everything but passages to these points. `period` asks for more candidates from within it, or with
+    `only_period` for no others. Without `has_context` the index holds no context vectors. `with_vectors` asks for the
+    candidates' dense vectors.
     """
 
     scope: Scope
@@ -43,6 +44,7 @@ class CandidateQuery:
     fact_homes: frozenset[str | None] | None = None
     fact_points: Sequence[str] | None = None
     documents: Sequence[str] | None = None
+    allowed: frozenset[str] | None = None
     period: Period | None = None
     only_period: bool = False
     has_context: bool = True
@@ -67,6 +69,7 @@ class CandidateQuery:
             kinds=("document",),
             exclude_turns=(),
             fact_points=None,
+            allowed=None,
             documents=documents,
             period=self.period if self.only_period else None,
             has_context=False,
@@ -82,7 +85,7 @@ class CandidateQuery:
             FACT_LIMIT,
             ("fact",),
             exclude_turns=self.exclude_turns,
-            ids=self.fact_points,
+            ids=self._facts(),
             period=period,
         )
 
@@ -124,9 +127,16 @@ class CandidateQuery:
             kinds,
             exclude_turns=without,
             channel=channel,
+            ids=None if self.allowed is None else list(self.allowed),
             period=period,
             documents=self.documents,
         )
+
+    def _facts(self) -> Sequence[str] | None:
+        """Return the points of the facts to search; None for all."""
+        if self.allowed is None:
+            return self.fact_points
+        return list(self.allowed if self.fact_points is None else self.allowed.intersection(self.fact_points))
 
 
 async def retrieve(index: VectorIndex, query: CandidateQuery) -> list[Candidate]:
@@ -142,6 +152,8 @@ async def retrieve(index: VectorIndex, query: CandidateQuery) -> list[Candidate]
     else:
         lists, facts = await asyncio.gather(index.rank(query.listing()), index.search(query.facts()))
     source_facts = _source_facts(facts) if "episode" in query.kinds else {}
+    if query.allowed is not None:
+        source_facts = {key: score for key, score in source_facts.items() if key in query.allowed}
     own = [match.entry.id for match in facts if query.holds(match.entry)]
     ids = list(dict.fromkeys([*_promising([*lists, source_facts]), *own]))
     if not ids:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from recollect.memory.background.long_texts import off_loop
+from recollect.memory.background.scanning import MOST_CHECKED
 from recollect.memory.ports.embedder import Embedder
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.ports.reranker import Reranker
@@ -15,6 +16,7 @@ from recollect.memory.ports.vector_index import VectorIndex, episode, fact_point
 from recollect.memory.recall.attachments import NOTHING, SearchableDocuments
 from recollect.memory.recall.candidate import Candidate
 from recollect.memory.recall.candidate_filter import CandidateFilter
+from recollect.memory.recall.filtering import Allowed, allowed_points
 from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.packing import Packed, pack
 from recollect.memory.recall.query import PreparedQuery, prepare
@@ -28,6 +30,7 @@ from recollect.memory.temporal.interval_questions import asks_for_nothing_else
 from recollect.memory.temporal.temporal import MOST_CHARACTERS, Found, find_interval, read_timezone
 from recollect.memory.temporal.time_languages import languages_of
 from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.filter_items import message_item
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
@@ -100,10 +103,11 @@ class Search:
             return Recalled()
         if named is not None and "episode" in options.kinds and asks_for_nothing_else(named.rest):
             return await self._within(request, named.period, now)
+        allowed = await self._allowed(request)
         names = await self.store.timeline.names(request.scope.user_id, limit=MOST_NAMES)
         period = named.period if named is not None else None
         query = await off_loop(lambda: prepare(request.text, names=names, period=period), [request.text])
-        candidates = await self._uncrowded(request, await self._candidate_query(request, query, now))
+        candidates = await self._uncrowded(request, await self._candidate_query(request, query, allowed, now))
         candidates = [one for one in candidates if not _is_in_view(one, request)]
         # Verified before the ranking: a dropped candidate must not set the scale on which the others are scored.
         verification = await verify(
@@ -127,7 +131,15 @@ class Search:
             extra={"action": "searched", "user_id": request.scope.user_id, "thread_id": request.scope.thread_id}
             | {"candidates": len(candidates), "hits": len(hits)},
         )
-        return Recalled(hits, filtered.trace)
+        is_complete = None if allowed is None else allowed.is_complete and request.searchable.is_complete
+        return Recalled(hits, filtered.trace, is_complete)
+
+    async def _allowed(self, request: Request) -> Allowed | None:
+        """Return what the request's filter lets the search find; None without one."""
+        asked = request.options.filter
+        if asked is None:
+            return None
+        return await allowed_points(self.store, request.scope, request.options.kinds, asked)
 
     async def _uncrowded(self, request: Request, query: CandidateQuery) -> list[Candidate]:
         """Retrieve candidates; where repeats take most places, retrieve again without their turns.
@@ -159,7 +171,9 @@ class Search:
         found = await asyncio.gather(*(retrieve(self.index, place) for place in places))
         return [one for candidates in found for one in candidates]
 
-    async def _candidate_query(self, request: Request, query: PreparedQuery, now: datetime) -> CandidateQuery:
+    async def _candidate_query(
+        self, request: Request, query: PreparedQuery, allowed: Allowed | None, now: datetime
+    ) -> CandidateQuery:
         options, fact_points = request.options, None
         if options.tags:
             fact_points = await self._tagged(request, options.tags, now)
@@ -171,6 +185,7 @@ class Search:
             exclude_turns=request.shown,
             fact_homes=request.fact_homes,
             fact_points=fact_points,
+            allowed=None if allowed is None else allowed.points,
             period=query.period,
             only_period=options.time == "filter",
             has_context=self.embedder.knows_meaning,
@@ -232,11 +247,14 @@ class Search:
         if options.expand == "thread":
             given = {hit.entry.id for hit in hits}
             shown = set(request.shown)
-            hits = [hit for hit in await sessions_of(timeline, hits) if hit.entry.turn_id not in shown]
+            found = await sessions_of(timeline, hits, asked=options.filter)
+            hits = [hit for hit in found if hit.entry.turn_id not in shown]
             filtered.add("session", [hit for hit in hits if hit.entry.id not in given])
         if options.token_budget is None:
             return hits
-        neighbours = {} if options.expand else await neighbours_of(timeline, hits, shown=request.shown)
+        neighbours = (
+            {} if options.expand else await neighbours_of(timeline, hits, shown=request.shown, asked=options.filter)
+        )
         budget = options.token_budget
         contents = [hit.entry.content for hit in hits]
         packed = await off_loop(lambda: pack(hits, budget, relevance=query.relevance, neighbours=neighbours), contents)
@@ -245,7 +263,7 @@ class Search:
     async def _recent(self, request: Request, filtered: CandidateFilter, now: datetime) -> list[Hit]:
         """Return the newest few messages, newest first, in place of hits."""
         few = min(RECENT, request.options.top_k)
-        latest = await self.store.timeline.latest(request.scope, limit=few + 2 * len(request.shown))
+        latest = await self.store.timeline.latest(request.scope, limit=_most_read(request, few))
         hits = _unranked(latest, request, now)[:few]
         filtered.add("recent", hits)
         return hits
@@ -253,14 +271,14 @@ class Search:
     async def _within(self, request: Request, period: Period, now: datetime) -> Recalled:
         """Return the messages of `period` in their order, in place of a search."""
         options, filtered = request.options, CandidateFilter([])
-        most = options.top_k + 2 * len(request.shown)
+        most = _most_read(request, options.top_k)
         said = await self.store.timeline.during(request.scope, period, limit=most)
         hits: Sequence[Hit] = _unranked(said, request, now)[: options.top_k]
         filtered.add("period", hits)
         if options.token_budget is not None:
             packed = pack(hits, options.token_budget, relevance=lambda _: 0.0, neighbours={})
             hits = _fitting(packed, options.token_budget, filtered)
-        return Recalled(hits, filtered.trace)
+        return Recalled(hits, filtered.trace, None if options.filter is None else len(said) < most)
 
 
 async def _named_time(text: str, options: RecallOptions, *, now: datetime) -> Found | None:
@@ -307,9 +325,14 @@ def _hit(one: Scored, now: datetime) -> Hit:
 
 def _unranked(messages: Sequence[Message], request: Request, now: datetime) -> list[Hit]:
     """Make hits of messages that no search has ranked, in their order, with score and similarity 0."""
-    shown = set(request.shown)
+    shown, asked = set(request.shown), request.options.filter
     return [
         Hit(episode(message), 0.0, 0.0, recency(message.created_at, now))
         for message in messages
-        if message.turn_id not in shown
+        if message.turn_id not in shown and (asked is None or asked.fulfilled(message_item(message)))
     ]
+
+
+def _most_read(request: Request, wanted: int) -> int:
+    """Return how many messages are read for `wanted` unranked hits; of those that a filter drops, many."""
+    return wanted + 2 * len(request.shown) if request.options.filter is None else MOST_CHECKED

@@ -7,6 +7,8 @@ from recollect.memory.language.punctuation import asks
 from recollect.memory.ports.timeline import Timeline
 from recollect.memory.ports.vector_index import Entry, episode
 from recollect.memory.recall.hit import Hit
+from recollect.memory.values.filter import Filter
+from recollect.memory.values.filter_items import message_item
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message
 
@@ -18,14 +20,16 @@ SESSION_SIDE = 100
 """How many messages before and after the hit a session has at most."""
 
 
-async def neighbours_of(timeline: Timeline, hits: Sequence[Hit], *, shown: Sequence[str]) -> dict[str, list[Entry]]:
+async def neighbours_of(
+    timeline: Timeline, hits: Sequence[Hit], *, shown: Sequence[str], asked: Filter | None = None
+) -> dict[str, list[Entry]]:
     """Read, by the id of each of the best hits, the messages beside it without which it says little.
 
     An answer needs the message that it answers, and a question needs its answer. Messages of the turns `shown` are left
-    out, because the caller shows them already.
+    out, because the caller shows them already, and those that do not fulfil the filter `asked`.
     """
     wanted = [hit.entry for hit in hits[:MOST_HITS] if _is_placed(hit.entry)]
-    beside = await asyncio.gather(*(_around(timeline, entry, 1) for entry in wanted))
+    beside = await asyncio.gather(*(_around(timeline, entry, 1, asked) for entry in wanted))
     found: dict[str, list[Entry]] = {}
     for entry, messages in zip(wanted, beside, strict=True):
         before = [message for message in messages if message.position < (entry.position or 0)]
@@ -36,8 +40,10 @@ async def neighbours_of(timeline: Timeline, hits: Sequence[Hit], *, shown: Seque
     return found
 
 
-async def sessions_of(timeline: Timeline, hits: Sequence[Hit]) -> list[Hit]:
+async def sessions_of(timeline: Timeline, hits: Sequence[Hit], *, asked: Filter | None = None) -> list[Hit]:
     """Return the whole sessions of the hits, each once, the best hit's first, each in its own order.
+
+    Messages that do not fulfil the filter `asked` are left out.
 
     A message that was no hit gets the score of the best hit of its session, and similarity 0.
     """
@@ -50,7 +56,7 @@ async def sessions_of(timeline: Timeline, hits: Sequence[Hit]) -> list[Hit]:
         if not _is_placed(leading.entry):
             found.append(leading)
             continue
-        around = await _around(timeline, leading.entry, SESSION_SIDE)
+        around = await _around(timeline, leading.entry, SESSION_SIDE, asked)
         entries = [episode(message) for message in around]
         before = [entry for entry in entries if (entry.position or 0) < (leading.entry.position or 0)]
         for entry in [*before, leading.entry, *entries[len(before) :]]:
@@ -63,9 +69,10 @@ def _is_worth(message: Message, shown: Sequence[str]) -> bool:
     return len(message.content) <= LONGEST_NEIGHBOUR and message.turn_id not in shown
 
 
-async def _around(timeline: Timeline, entry: Entry, side: int) -> list[Message]:
+async def _around(timeline: Timeline, entry: Entry, side: int, asked: Filter | None) -> list[Message]:
     scope = Scope(entry.user_id, entry.thread_id)
-    return await timeline.around(scope, entry.position or 0, before=side, after=side)
+    found = await timeline.around(scope, entry.position or 0, before=side, after=side)
+    return found if asked is None else [one for one in found if asked.fulfilled(message_item(one))]
 
 
 def _is_placed(entry: Entry) -> bool:

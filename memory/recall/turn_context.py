@@ -55,6 +55,7 @@ class Fetched:
             "summary": self.summary,
             "hits": list(self.hits),
             "degraded": list(self.degraded),
+            **(self.found.filter_json if self.found is not None else {}),
         }
 
 

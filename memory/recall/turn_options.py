@@ -6,9 +6,12 @@ from typing import Any, Literal, TypedDict
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.temporal.temporal import read_timezone
 from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.filter_reading import read_filter
 from recollect.memory.values.mem_config import MemoryConfig
 
 MOST_DOMAINS, MOST_DOMAIN_CHARACTERS = 20, 64
+FIELD = "memory"
+"""The field of a request that holds a turn's options."""
 
 
 class TurnOptions(TypedDict, total=False):
@@ -25,6 +28,7 @@ class TurnOptions(TypedDict, total=False):
     time: Literal["boost", "filter", "ignore"] | None
     fallback_recent: bool | None
     domains: list[str] | None
+    filter: Mapping[str, Any] | None
 
 
 def read_options(given: Mapping[str, Any], config: MemoryConfig) -> RecallOptions:
@@ -34,12 +38,15 @@ def read_options(given: Mapping[str, Any], config: MemoryConfig) -> RecallOption
         InvalidRequest: names each option (`memory.window`) that is unknown or out of its range.
     """
     said = {name: value for name, value in given.items() if value is not None}
+    asked = said.pop("filter", None)
     told = {name: _RULES[name](value) if name in _RULES else "is not a known field" for name, value in said.items()}
-    problems = [Problem(f"memory.{name}", problem) for name, problem in sorted(told.items()) if problem is not None]
+    problems = [Problem(f"{FIELD}.{name}", problem) for name, problem in sorted(told.items()) if problem is not None]
     if problems:
-        raise InvalidRequest("The request is not valid: see memory.", problems=problems)
+        raise InvalidRequest(f"The request is not valid: see {FIELD}.", problems=problems)
     if "domains" in said:
         said["domains"] = tuple(said["domains"])
+    if asked is not None:
+        said["filter"] = read_filter(asked, field=f"{FIELD}.filter")
     defaults: dict[str, Any] = {"window": config.window, "top_k": config.top_k}
     return RecallOptions(**{**defaults, **said})
 

@@ -8,21 +8,27 @@ from recollect.memory.transfer.export_lines import Line
 from recollect.memory.transfer.exported import ExportedDocument, ExportedPassage
 from recollect.memory.transfer.plain_values import to_plain
 from recollect.memory.values.document import Document, Passage
+from recollect.memory.values.filter import Filter
+from recollect.memory.values.filter_items import document_item
 
 _PAGE = 100
 MOST_PART_CHARACTERS = 200_000
 """Most characters of a part's text: its line stays far below the longest that an import takes."""
 
 
-async def document_lines(documents: Documents, user_id: str) -> AsyncIterator[Sequence[Line]]:
+async def document_lines(
+    documents: Documents, user_id: str, *, asked: Filter | None = None
+) -> AsyncIterator[Sequence[Line]]:
     """Yield the parts of the user's documents, one line at a time: newest document first, parts in their order.
 
-    A document whose first content is still incoming is left out.
+    A document whose first content is still incoming is left out, and one that does not fulfil the filter `asked`.
     """
     before: tuple[datetime, str] | None = None
     while page := await documents.page(user_id, limit=_PAGE, before=before):
         for document in page:
             if not document.version and document.error is None:
+                continue
+            if asked is not None and not asked.fulfilled(document_item(document)):
                 continue
             async for line in _parts(documents, document):
                 yield [line]

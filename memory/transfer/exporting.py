@@ -12,37 +12,51 @@ from recollect.memory.ports.store import Store
 from recollect.memory.transfer.document_export import document_lines
 from recollect.memory.transfer.export_lines import Line, fact_line, of_types, thread_lines, turn_lines
 from recollect.memory.values.document import Attached
+from recollect.memory.values.filter import Filter
+from recollect.memory.values.filter_items import fact_item, message_item, summary_item
 from recollect.memory.values.scope import Scope
+from recollect.memory.values.turn import Turn
 
 TYPES = ("message", "fact", "turn", "thread", "summary", "document")
 
 
-def export_of(memory: Memory, scope: Scope, *, types: frozenset[str] | None = None) -> AsyncIterator[Sequence[Line]]:
+def export_of(
+    memory: Memory, scope: Scope, *, types: frozenset[str] | None = None, asked: Filter | None = None
+) -> AsyncIterator[Sequence[Line]]:
     """Yield the lines of `export_lines` from an open memory."""
-    return export_lines(memory.parts.store, scope, types=types)
+    return export_lines(memory.parts.store, scope, types=types, asked=asked)
 
 
 async def export_lines(
-    store: Store, scope: Scope, *, types: frozenset[str] | None = None
+    store: Store, scope: Scope, *, types: frozenset[str] | None = None, asked: Filter | None = None
 ) -> AsyncIterator[Sequence[Line]]:
     """Yield all lines of the user (or of the thread alone), in batches. `types` limits them to lines of these types.
+
+    `asked` limits them to what fulfils the filter: a turn is exported whole where one of its messages does, and a
+    thread with its summary where the summary does.
 
     Raises:
         StoreUnavailable: the store cannot be reached.
     """
     wanted = frozenset(TYPES) if types is None else types
     if "document" in wanted and scope.thread_id is None:
-        async for lines in document_lines(store.documents, scope.user_id):
+        async for lines in document_lines(store.documents, scope.user_id, asked=asked):
             yield lines
     if wanted & {"thread", "summary"}:
-        async for lines in _threads(store, scope):
+        async for lines in _threads(store, scope) if asked is None else _asked_threads(store, scope, asked):
             yield of_types(lines, types)
     if wanted & {"message", "turn"}:
         async for turns in store.conversations.every(scope):
-            yield of_types(chain.from_iterable(map(turn_lines, turns)), types)
+            kept = [turn for turn in turns if asked is None or _is_asked_for(turn, asked)]
+            yield of_types(chain.from_iterable(map(turn_lines, kept)), types)
     if "fact" in wanted:
         async for facts in store.facts.every(scope.user_id):
-            yield [fact_line(fact) for fact in facts if scope.thread_id in (None, fact.home)]
+            own = [fact for fact in facts if scope.thread_id in (None, fact.home)]
+            yield [fact_line(fact) for fact in own if asked is None or asked.fulfilled(fact_item(fact))]
+
+
+def _is_asked_for(turn: Turn, asked: Filter) -> bool:
+    return any(asked.fulfilled(message_item(message)) for message in turn.messages)
 
 
 async def _threads(store: Store, scope: Scope) -> AsyncIterator[Sequence[Line]]:
@@ -62,3 +76,17 @@ async def _threads(store: Store, scope: Scope) -> AsyncIterator[Sequence[Line]]:
         yield list(chain.from_iterable(lines))
     others = [thread_lines(None, (scope.user_id, thread_id), waiting[thread_id]) for thread_id in sorted(waiting)]
     yield list(chain.from_iterable(others))
+
+
+async def _asked_threads(store: Store, scope: Scope, asked: Filter) -> AsyncIterator[Sequence[Line]]:
+    """Yield the threads whose summary fulfils the filter, without attachments: what they attach may not fulfil it."""
+    async for records in store.threads.every(scope.user_id):
+        kept = [
+            record
+            for record in records
+            if scope.thread_id in (None, record.thread_id)
+            and record.summary is not None
+            and asked.fulfilled(summary_item(record))
+        ]
+        lines = [thread_lines(record, (record.user_id, record.thread_id), ()) for record in kept]
+        yield list(chain.from_iterable(lines))

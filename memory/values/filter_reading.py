@@ -25,6 +25,8 @@ MOST_CONDITIONS = 32
 MOST_VALUES = 100
 """The most values of one `in`."""
 MOST_KEY_CHARACTERS = 128
+MOST_FILTER_CHARACTERS = 16_000
+"""The longest filter in an address or a header."""
 MOST_PATH_CHARACTERS = 200
 METADATA = "metadata."
 """Leads to a metadata key whose name is reserved, such as `metadata.role`."""
@@ -49,11 +51,22 @@ def read_filter_text(text: str, *, field: str = "filter") -> Filter:
     Raises:
         InvalidRequest: see `read_filter`; or the text is no JSON.
     """
+    return read_filter(read_json(text, field=field), field=field)
+
+
+def read_json(text: str, *, field: str = "filter") -> dict[str, Any]:
+    """Return the object that a text of JSON holds.
+
+    Raises:
+        InvalidRequest: it holds none.
+    """
     try:
         said: object = json.loads(text)
     except (ValueError, RecursionError):
-        raise _refused(field, 'must be a JSON object such as {"project": "apollo"}') from None
-    return read_filter(said, field=field)
+        said = None
+    if not isinstance(said, dict):
+        raise _refused(field, 'must be a JSON object such as {"project": "apollo"}')
+    return cast("dict[str, Any]", said)
 
 
 class _Reading:
@@ -66,6 +79,8 @@ class _Reading:
         """Read an object: several names are joined by *and*."""
         if not isinstance(said, dict):
             raise _refused(path, "must be an object")
+        if not said:
+            raise _refused(path, 'must have a condition, such as {"project": "apollo"}')
         parts: list[Filter] = []
         for name, value in cast("Mapping[str, object]", said).items():
             place = f"{path}.{name}"

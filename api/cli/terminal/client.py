@@ -55,9 +55,11 @@ class Client:
         """Remove a fact's text everywhere."""
         self._call("DELETE", f"/api/users/{_part(user_id)}/facts/{_part(fact_id)}")
 
-    def search(self, user_id: str, query: str, *, thread_id: str | None = None, top_k: int) -> Json:
-        """Search the user's memory: {"hits", "took_ms"}, best first."""
-        body = {"user_id": user_id, "query": query, "thread_id": thread_id, "top_k": top_k}
+    def search(
+        self, user_id: str, query: str, *, thread_id: str | None = None, top_k: int, matching: Json | None = None
+    ) -> Json:
+        """Search the user's memory for what fulfils the filter `matching`: {"hits", "took_ms"}, best first."""
+        body = {"user_id": user_id, "query": query, "thread_id": thread_id, "top_k": top_k, "filter": matching}
         return self._call("POST", "/api/memory/search", body=body)
 
     def threads(self, user_id: str) -> Json:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from recollect.api.cli.command_context import TALK, AsJson, DataDir, Url, User, told
+from recollect.memory.values.filter_reading import read_json
 from recollect.memory.values.scope import check_id
 
 app = typer.Typer()
@@ -54,18 +55,20 @@ def search(  # noqa: PLR0913 - a command's options are its parameters
     user: User,
     thread: Annotated[str | None, typer.Option(help="In this thread alone.")] = None,
     top: Annotated[int, typer.Option(min=1, max=50, help="Most hits.")] = 10,
+    matching: Annotated[str | None, typer.Option("--filter", metavar="JSON", help="Conditions of hits.")] = None,
     as_json: AsJson = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """Search a user's memory."""
     _check(user, thread)
+    asked = None if matching is None else read_json(matching, field="--filter")
     from recollect.api.cli.terminal import looking
 
     looking.look(
         told(context, data_dir),
         url,
-        lambda client: client.search(user, text, thread_id=thread, top_k=top),
+        lambda client: client.search(user, text, thread_id=thread, top_k=top, matching=asked),
         looking.search,
         as_json=as_json,
     )

@@ -18,6 +18,8 @@ from recollect.memory.values.update import Update
 
 MESSAGE_ONLY = {"result": False, "update": False}
 """The projection that `to_message` needs no more than."""
+DESCRIBED_ONLY = {**MESSAGE_ONLY, "content": False}
+"""The projection of a message without its text."""
 SAID = {"absent": {"$ne": True}}
 """Finds the messages that were said; those of earlier versions all were."""
 
@@ -68,13 +70,16 @@ def from_update(update: Update) -> Record:
 
 
 def to_message(document: Record) -> Message:
-    """Return the message of `document`. Documents of earlier versions lack the last two fields."""
+    """Return the message of `document`, without a text where that was not read.
+
+    Documents of earlier versions lack the last two fields.
+    """
     return Message(
         user_id=document["user_id"],
         thread_id=document["thread_id"],
         turn_id=document["message_pair_id"],
         role=document["role"],
-        content=document["content"],
+        content=document.get("content", ""),
         created_at=document["timestamp"],
         name=document["name"],
         metadata=from_json(document["metadata"]),

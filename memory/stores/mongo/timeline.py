@@ -12,7 +12,7 @@ from typing_extensions import override
 from recollect.memory.ports.timeline import Timeline
 from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, MongoDatabase, Record
 from recollect.memory.stores.mongo.leaps import distinct_of
-from recollect.memory.stores.mongo.message_document import MESSAGE_ONLY, SAID, to_message
+from recollect.memory.stores.mongo.message_document import DESCRIBED_ONLY, MESSAGE_ONLY, SAID, to_message
 from recollect.memory.stores.period_bounds import bounds_ms
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
@@ -51,6 +51,14 @@ class MongoTimeline(Timeline):
     async def latest(self, scope: Scope, *, limit: int) -> list[Message]:
         async with self._connection.use() as database:
             return await _first(database, _of(scope), _by_time(scope), limit=limit, direction=DESCENDING)
+
+    @override
+    async def described(self, scope: Scope, *, limit: int, before: Message | None = None) -> list[Message]:
+        order, query = _by_time(scope), _of(scope)
+        if before is not None:
+            query = {**query, "$or": _older(before, order)}
+        async with self._connection.use() as database:
+            return await _first(database, query, order, limit=limit, direction=DESCENDING, shown=DESCRIBED_ONLY)
 
     @override
     async def preceding(self, messages: Sequence[Message], *, count: int) -> dict[str, list[str]]:
@@ -92,19 +100,32 @@ def _of(scope: Scope) -> Record:
     return user if scope.thread_id is None else {**user, "thread_id": scope.thread_id}
 
 
+def _older(message: Message, order: Sequence[str]) -> list[Record]:
+    """Return what finds the messages that `order` puts before `message`."""
+    place = {"timestamp": message.created_at, "thread_id": message.thread_id, "position": message.position}
+    equal = [{field: place[field] for field in order[:depth]} for depth in range(len(order))]
+    return [{**same, field: {"$lt": place[field]}} for same, field in zip(equal, order, strict=True)]
+
+
 def _by_time(scope: Scope) -> Sequence[str]:
     return _BY_TIME if scope.thread_id is None else _BY_TIME_IN_THREAD
 
 
 async def _first(
-    database: MongoDatabase, query: Record, order: Sequence[str], *, limit: int, direction: int = ASCENDING
+    database: MongoDatabase,
+    query: Record,
+    order: Sequence[str],
+    *,
+    limit: int,
+    direction: int = ASCENDING,
+    shown: Mapping[str, bool] = MESSAGE_ONLY,
 ) -> list[Message]:
     """Return the first `limit` messages of `query` in this order whose turn is indexed and which are not absent."""
     if limit < 1:
         return []
     size = max(limit, _LEAST_PAGE)
     found: list[Message] = []
-    stored = database[CONVERSATIONS].find({**query, **SAID}, MESSAGE_ONLY).batch_size(size)
+    stored = database[CONVERSATIONS].find({**query, **SAID}, shown).batch_size(size)
     async with stored.sort([(field, direction) for field in order]) as cursor:
         while len(found) < limit and (page := await cursor.to_list(size)):
             found += await _searchable(database, page)

@@ -11,6 +11,7 @@ from recollect.memory.stores.sqlite.database import SqliteDatabase
 from recollect.memory.stores.sqlite.rows import message_columns, to_message
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
+from recollect.memory.values.times import to_ms
 from recollect.memory.values.turn import Message
 
 _SEARCHABLE = """
@@ -50,6 +51,19 @@ SELECT {message_columns()} FROM messages INDEXED BY messages_of_user_by_time
 WHERE user_id = :user AND {_SEARCHABLE}
 ORDER BY created_at DESC, thread_id DESC, position DESC LIMIT :limit
 """
+_UNREAD = message_columns().replace("messages.content", "''")
+DESCRIBED_OF_THREAD = f"""
+SELECT {_UNREAD} FROM messages INDEXED BY messages_by_time
+WHERE user_id = :user AND thread_id = :thread AND (created_at, position) < (:time, :position) AND {_SEARCHABLE}
+ORDER BY created_at DESC, position DESC LIMIT :limit
+"""
+DESCRIBED_OF_USER = f"""
+SELECT {_UNREAD} FROM messages INDEXED BY messages_of_user_by_time
+WHERE user_id = :user AND (created_at, thread_id, position) < (:time, :last, :position) AND {_SEARCHABLE}
+ORDER BY created_at DESC, thread_id DESC, position DESC LIMIT :limit
+"""
+_END = 2**62
+"""A time behind every other, in milliseconds."""
 # A reply's own message, which counts even while the turn is being indexed, and the last indexed turns before.
 PRECEDING = """
 WITH asked(number, user_id, thread_id, position) AS MATERIALIZED (
@@ -106,6 +120,14 @@ class SqliteTimeline(Timeline):
         return await self._found(LATEST_OF_USER if scope.thread_id is None else LATEST_OF_THREAD, scope, limit=limit)
 
     @override
+    async def described(self, scope: Scope, *, limit: int, before: Message | None = None) -> list[Message]:
+        sql = DESCRIBED_OF_USER if scope.thread_id is None else DESCRIBED_OF_THREAD
+        place: dict[str, int | str] = {"time": _END, "last": "", "position": 0}
+        if before is not None:
+            place = {"time": to_ms(before.created_at), "last": before.thread_id, "position": before.position}
+        return await self._found(sql, scope, limit=limit, **place)
+
+    @override
     async def preceding(self, messages: Sequence[Message], *, count: int) -> dict[str, list[str]]:
         if count < 1:
             return {}
@@ -122,6 +144,6 @@ class SqliteTimeline(Timeline):
         later = await self._found(AFTER, scope, position=position, limit=after)
         return [*reversed(earlier), *later]
 
-    async def _found(self, sql: str, scope: Scope, **values: int) -> list[Message]:
+    async def _found(self, sql: str, scope: Scope, **values: int | str) -> list[Message]:
         rows = await self._database.read(sql, {"user": scope.user_id, "thread": scope.thread_id, **values})
         return [to_message(row) for row in rows]

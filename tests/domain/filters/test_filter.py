@@ -82,7 +82,7 @@ CONDITIONS = st.one_of(
     st.fixed_dictionaries({"in": st.lists(SCALARS, max_size=3)}),
     st.dictionaries(st.sampled_from(("gte", "gt", "lte", "lt")), ORDERED, min_size=1, max_size=2),
 )
-PLAIN = st.dictionaries(KEYS, CONDITIONS, max_size=3)
+PLAIN = st.dictionaries(KEYS, CONDITIONS, min_size=1, max_size=3)
 
 
 def joined(parts: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -173,6 +173,8 @@ def test_bounds_are_kept_up_to_their_last() -> None:
     ("asked", "place"),
     [
         ([], "filter"),
+        ({}, "filter"),
+        ({"or": [{"a": 1}, {}]}, "filter.or.1"),
         ("apollo", "filter"),
         ({"priority": {"gte": True}}, "filter.priority.gte"),
         ({"priority": {"gte": [1]}}, "filter.priority.gte"),

@@ -139,7 +139,7 @@ BAD_OPTIONS: list[tuple[str, list[Any]]] = [
     ("score_threshold", [-1.01, 1.01, "0.5", True, []]),
     ("recency_weight", [-0.01, 1.01, "0.5", True]),
     ("mmr_lambda", [-0.01, 2, "0.5", False]),
-    ("filter", [{}, None]),
+    ("filter", [{}, [], "x", 1]),
     ("query", ["x"]),
 ]
 

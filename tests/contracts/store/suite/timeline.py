@@ -126,6 +126,19 @@ class TimelineContract:
         assert await latest(ADA, limit=0) == []
         assert await latest(Scope("eve"), limit=9) == []
 
+    async def test_descriptions_come_in_pages_without_texts(self, store: Store):
+        found = await talk(store)
+        same = replace(placed(past(1), 1), message=replace(found[0], thread_id="t2", turn_id="same"))
+        same = replace(same, reply=replace(same.message, role="assistant", position=2))
+        assert await store.imports.insert([placed(past(15, thread_id="t2"), 3), same]) == 2
+        for scope in (ADA, ADA_T1, ADA_T2):
+            latest = await store.timeline.latest(scope, limit=99)
+            pages, last = list[Message](), None
+            while page := await store.timeline.described(scope, limit=2, before=last):
+                pages, last = [*pages, *page], page[-1]
+            assert pages == [replace(message, content="") for message in latest]
+        assert await store.timeline.described(Scope("eve"), limit=9) == []
+
     async def test_what_search_may_not_find_hides_nothing(self, store: Store):
         first = placed(past(0), 1)
         assert await store.imports.insert([first]) == 1

@@ -1,0 +1,111 @@
+"""Pages of lists that keep to a filter, which is checked on the newest 10,000 items of a list's scope."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from recollect.memory.background.scanning import MOST_CHECKED, PAGE, Fitting, first_fitting, newest_fitting, pages
+from recollect.memory.facts.fact_service import FactService
+from recollect.memory.ports.facts import FactFilter
+from recollect.memory.ports.store import Store
+from recollect.memory.recall.filtering import newest_messages
+from recollect.memory.threads.thread_service import ThreadService
+from recollect.memory.values.document import Document
+from recollect.memory.values.fact import Fact
+from recollect.memory.values.filter import Filter
+from recollect.memory.values.filter_items import document_item, fact_item, message_item
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.thread_record import ThreadOverview
+from recollect.memory.values.turn import Message
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredLists:
+    """The lists of people's verbs, each with a filter.
+
+    Raises:
+        StoreUnavailable: from any call, where the store cannot be reached.
+    """
+
+    store: Store
+    facts: FactService
+    threads: ThreadService
+
+    async def facts_of(
+        self, user_id: str, shown: FactFilter, asked: Filter, *, limit: int, after: str | None = None
+    ) -> Fitting[Fact]:
+        """Return a page of the facts that `shown` selects and `asked` allows, as `FactService.listed` does."""
+
+        async def read(last: Fact | None) -> Sequence[Fact]:
+            items, _ = await self.facts.listed(user_id, shown, limit=PAGE, after=None if last is None else last.id)
+            return items
+
+        def is_last(fact: Fact) -> bool:
+            return fact.id == after
+
+        behind = is_last if after is not None else None
+        return await newest_fitting(pages(read), lambda fact: asked.fulfilled(fact_item(fact)), behind, limit=limit)
+
+    async def notes_of(
+        self, user_id: str, asked: Filter, *, tag: str | None = None, limit: int, after: str | None = None
+    ) -> Fitting[Fact]:
+        """Return a page of the notes that `asked` allows, as `FactService.notes` does."""
+
+        async def read(last: Fact | None) -> Sequence[Fact]:
+            return await self.facts.notes(user_id, tag=tag, limit=PAGE, after=after if last is None else last.id)
+
+        return await first_fitting(pages(read), lambda fact: asked.fulfilled(fact_item(fact)), limit=limit)
+
+    async def threads_of(
+        self,
+        user_id: str,
+        asked: Filter,
+        *,
+        limit: int,
+        before: tuple[datetime, str] | None = None,
+        text: str | None = None,
+    ) -> Fitting[ThreadOverview]:
+        """Return a page of the threads in which one of the user's messages fulfils the filter."""
+        threads, seen = set[str](), 0
+        async for page in newest_messages(self.store.timeline, Scope(user_id)):
+            checked = page[: MOST_CHECKED - seen]
+            seen += len(page)
+            threads.update(one.thread_id for one in checked if asked.fulfilled(message_item(one)))
+
+        async def read(last: ThreadOverview | None) -> Sequence[ThreadOverview]:
+            place = before if last is None else (last.last_activity_at, last.thread_id)
+            return await self.threads.page(user_id, limit=PAGE, before=place, text=text)
+
+        found = await first_fitting(pages(read), lambda one: one.thread_id in threads, limit=limit)
+        return replace(found, is_complete=found.is_complete and seen <= MOST_CHECKED)
+
+    async def messages_of(self, scope: Scope, asked: Filter, *, limit: int, after: int = 0) -> Fitting[Message]:
+        """Return a page of the thread's messages with positions > `after` that fulfil the filter, oldest first."""
+        conversations = self.store.conversations
+        # Positions rise by one a message, or by more: behind this one there are at most so many messages.
+        oldest = await conversations.last_position(scope) - MOST_CHECKED
+        first = await conversations.messages(scope, limit=1) if oldest > 0 else []
+
+        async def read(last: Message | None) -> Sequence[Message]:
+            begin = max(after, oldest) if last is None else last.position
+            return await conversations.messages(scope, limit=PAGE, after=begin)
+
+        found = await first_fitting(pages(read), lambda one: asked.fulfilled(message_item(one)), limit=limit)
+        return replace(found, is_complete=all(message.position > oldest for message in first))
+
+    async def documents_of(
+        self,
+        owner: str,
+        asked: Filter,
+        *,
+        limit: int,
+        domain: str | None = None,
+        before: tuple[datetime, str] | None = None,
+    ) -> Fitting[Document]:
+        """Return a page of the owner's documents that fulfil the filter, newest first."""
+
+        async def read(last: Document | None) -> Sequence[Document]:
+            place = before if last is None else (last.created_at, last.id)
+            return await self.store.documents.page(owner, limit=PAGE, domain=domain, before=place)
+
+        return await first_fitting(pages(read), lambda one: asked.fulfilled(document_item(one)), limit=limit)
