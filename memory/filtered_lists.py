@@ -70,7 +70,8 @@ class FilteredLists:
         async for page in newest_messages(self.store.timeline, Scope(user_id)):
             checked = page[: MOST_CHECKED - seen]
             seen += len(page)
-            threads.update(one.thread_id for one in checked if asked.fulfilled(message_item(one)))
+            spoken = (one for message in checked for one in message.spoken)
+            threads.update(one.thread_id for one in spoken if asked.fulfilled(message_item(one)))
 
         async def read(last: ThreadOverview | None) -> Sequence[ThreadOverview]:
             place = before if last is None else (last.last_activity_at, last.thread_id)

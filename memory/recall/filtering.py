@@ -71,7 +71,8 @@ async def _messages(timeline: Timeline, scope: Scope, asked: Filter) -> Allowed:
     async for page in newest_messages(timeline, scope):
         checked = page[: MOST_CHECKED - seen]
         seen += len(page)
-        found.update(one.id for one in checked if asked.fulfilled(message_item(one)))
+        spoken = (one for message in checked for one in message.spoken)
+        found.update(one.id for one in spoken if asked.fulfilled(message_item(one)))
     return Allowed(frozenset(found), seen <= MOST_CHECKED)
 
 

@@ -56,7 +56,7 @@ async def export_lines(
 
 
 def _is_asked_for(turn: Turn, asked: Filter) -> bool:
-    return any(asked.fulfilled(message_item(message)) for message in turn.messages)
+    return any(asked.fulfilled(message_item(one)) for message in turn.messages for one in message.spoken)
 
 
 async def _threads(store: Store, scope: Scope) -> AsyncIterator[Sequence[Line]]:
