@@ -79,6 +79,11 @@ class Settings(BaseSettings):
     trust_frontend_headers: bool = Field(
         default=False, description="Read Open WebUI's headers of user and chat; only where nobody else can send them."
     )
+    derive_threads: bool | None = Field(
+        None,
+        description="Find the thread of chat clients that name none by their history; unset: where DEFAULT_USER or "
+        "TRUST_FRONTEND_HEADERS is set.",
+    )
     rate_limit_per_minute: int = Field(
         0, ge=0, le=1_000_000, description="Requests a minute of one key or subject, else address; 0: no limit."
     )
@@ -319,6 +324,13 @@ class Settings(BaseSettings):
     @classmethod
     def _split_names(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @property
+    def derives_threads(self) -> bool:
+        """Tell whether the thread of a chat client that names none is found by its history."""
+        if self.derive_threads is not None:
+            return self.derive_threads
+        return self.default_user is not None or self.trust_frontend_headers
 
     def memory(self) -> MemoryConfig:
         """What the memory is told.

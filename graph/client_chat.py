@@ -22,7 +22,8 @@ class ClientChat:
     `appends`: the client leaves its history to the thread, so that the request is a new turn even where it repeats the
     last one; `follows` is the turn that it continues, where the client names one. `response` is kept with the turn's
     result under `response`, and with a round that ends in calls of the client's tools, which is then kept in the store.
-    `proposals` are what the agent proposed in such rounds before.
+    `proposals` are what the agent proposed in such rounds before. `is_derived`: the thread was found by the history, so
+    that turns which the history has left are superseded.
     """
 
     history: tuple[Json, ...] = ()
@@ -37,6 +38,7 @@ class ClientChat:
     follows: str | None = None
     response: Mapping[str, Any] | None = None
     proposals: tuple[Json, ...] = ()
+    is_derived: bool = False
 
     @property
     def stores_late(self) -> bool:

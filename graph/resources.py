@@ -31,7 +31,7 @@ class Services:
     `agent` is None for the built-in agent node, else an async function, an async generator or a compiled graph;
     `agent_name` is the reply's `model` where the agent names none. `forwards_keys`: a chat client's bearer token is the
     chat model's key. `default_user` is the user of chat clients that name none; `trusts_frontends`: headers of chat
-    front ends are read.
+    front ends are read. `derives_threads`: the thread of a chat client that names none is found by its history.
     """
 
     memory: Memory
@@ -42,6 +42,7 @@ class Services:
     forwards_keys: bool = False
     default_user: str | None = None
     trusts_frontends: bool = False
+    derives_threads: bool = False
 
 
 DEFAULT_INSTRUCTIONS = (
@@ -82,6 +83,7 @@ async def open_services(
             settings.forward_api_key,
             settings.default_user,
             settings.trust_frontend_headers,
+            settings.derives_threads,
         )
 
 

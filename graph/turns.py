@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from recollect.graph.client_chat import ClientChat, Placed
 from recollect.graph.context import LiveContext
+from recollect.graph.derived_thread.finder import ThreadFinder
 from recollect.graph.history import KnownMessage, align
 from recollect.graph.loading import load_graph
 from recollect.graph.open_rounds import OpenRounds
@@ -156,6 +157,7 @@ class TurnRunner:
                 return
             # The fence is observed before the history is read: an erasure from here on refuses the turn's writes.
             fence = await self._memory.observe(running.request.scope)
+            await self._supersede_left(running, fence)
             known = await self._place(running)
             replaced = await self._replaced(running)
             if replaced is not None:
@@ -180,6 +182,20 @@ class TurnRunner:
         # The graph has a task of its own: the thread is released at the reply, while the graph goes on to its update.
         self._own(self._guard(running, walk), name="turn-graph")
         await running.end()
+
+    async def _supersede_left(self, running: RunningTurn, fence: Fence) -> None:
+        """Supersede the turns that a client has left by an edited message, where its thread was found by its history.
+
+        Raises:
+            UpdatePending: one of them is still being learned from.
+        """
+        scope, chat = running.request.scope, running.request.chat
+        if chat is None or not chat.is_derived:
+            return
+        finder = ThreadFinder(self._memory, scope.user_id, chat.history, running.request.message)
+        left = await finder.left(scope.thread)
+        if left:
+            await self._memory.supersede(scope, left, fence=fence)
 
     async def _place(self, running: RunningTurn) -> KnownMessage | None:
         """Match a chat client's history to the stored messages; make `running` the stored turn it asks for again."""

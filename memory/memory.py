@@ -1,7 +1,7 @@
 """The memory as the service and the library see it: the verbs of a turn, over whatever backends were opened."""
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,10 +19,12 @@ from recollect.memory.language.trivial import is_trivial
 from recollect.memory.learning.text_learning import TextLearning
 from recollect.memory.learning.turns.deleting import TurnDeleting
 from recollect.memory.learning.turns.regenerating import Regenerating, last_turn, reopen
+from recollect.memory.learning.turns.superseding import Superseding
 from recollect.memory.learning.turns.turn_service import TurnService
 from recollect.memory.operations import Operations
 from recollect.memory.parts import Parts
 from recollect.memory.ports.chat_model import ChatModel
+from recollect.memory.ports.erasures import hash_of
 from recollect.memory.ports.key_ring import KeyRing
 from recollect.memory.ports.observing import Observer
 from recollect.memory.recall.recall import Recall
@@ -32,6 +34,7 @@ from recollect.memory.threads.thread_service import ThreadService
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.errors import StoreUnavailable, TurnConflict, UserErased
 from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.said_hash import said_hash
 from recollect.memory.values.scope import Scope, check_id
 from recollect.memory.values.text import check_message
 from recollect.memory.values.thread_record import ThreadRecord
@@ -185,13 +188,10 @@ class Memory:
             StoreUnavailable: the old reply stays.
         """
         answer = self._answer(message, reply, None)
-        regenerating = Regenerating(
-            self.parts.store, self.parts.index, self.parts.clock, self.config.memory_wait_seconds
-        )
         async with self._writing(message, fence):
             if await reopen(self.parts.store, message):
                 self.parts.points.notify(message.user_id)
-            turn = await regenerating.replace(answer, result=bounded(result), owed=update)
+            turn = await self._regenerating.replace(answer, result=bounded(result), owed=update)
         await self._settle_hits(turn)
         self.parts.bounds.touch(message.user_id)
         self.parts.updater.notify(message.user_id)
@@ -205,6 +205,28 @@ class Memory:
     def deleting(self) -> TurnDeleting:
         """The deletion of single turns."""
         return TurnDeleting(self.parts.store, self.parts.index, self.turns, self.facts)
+
+    async def supersede(self, scope: Scope, turn_ids: Sequence[str], *, fence: Fence) -> None:
+        """Take these last turns of the thread out of window, search and learning; the user's messages stay.
+
+        The caller holds the thread. See `superseding`.
+        """
+        superseding = Superseding(self.parts.store, self.parts.index, self.parts.updater, self._regenerating)
+        async with fence.writing():
+            await superseding.supersede(scope, turn_ids)
+        self.parts.points.notify(scope.user_id)
+
+    async def threads_saying(self, user_id: str, text: str, *, limit: int) -> list[str]:
+        """Return the threads of the user's last `limit` messages that say `text`, but for a rare collision of hashes.
+
+        The last one comes first.
+        """
+        return await self.parts.store.conversations.threads_saying(user_id, said_hash(text), limit=limit)
+
+    async def keyed_hash(self, *texts: str) -> str:
+        """Return a hash of the texts with the store's own key, so that nobody can guess them from it."""
+        secret = await self.parts.fences.secret()
+        return hash_of(secret, *(hash_of(secret, text) for text in texts))
 
     @property
     def filtered(self) -> FilteredLists:
@@ -265,6 +287,10 @@ class Memory:
     async def messages(self, scope: Scope, *, limit: int, after: int = 0) -> list[Message]:
         """Return the thread's messages with position > `after`, oldest first."""
         return await self.parts.store.conversations.messages(scope, limit=limit, after=after)
+
+    @property
+    def _regenerating(self) -> Regenerating:
+        return Regenerating(self.parts.store, self.parts.index, self.parts.clock, self.config.memory_wait_seconds)
 
     @asynccontextmanager
     async def _writing(self, message: Message, fence: Fence | None) -> AsyncGenerator[Writing]:

@@ -95,8 +95,3 @@ def _checked(asked: dict[str, Any] | None) -> dict[str, Any] | None:
 def _read(text: str | None) -> dict[str, Any] | None:
     """Return the filter of the header."""
     return None if text is None else _checked(read_json(text, field="memory_filter"))
-
-
-def stateless(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a request of which nothing is stored: it has no thread to search or to show."""
-    return {**options, "scope": "user", "window": 0}

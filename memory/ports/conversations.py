@@ -96,6 +96,11 @@ class Conversations(Protocol):
         ...
 
     @abstractmethod
+    async def threads_saying(self, user_id: str, said_hash: str, *, limit: int) -> list[str]:
+        """Return the threads of the user's last `limit` messages with this hash (`said_hash`), the last first."""
+        ...
+
+    @abstractmethod
     async def last_position(self, scope: Scope) -> int:
         """Return the greatest position in the thread; 0 where it has no message."""
         ...
@@ -137,6 +142,15 @@ class Conversations(Protocol):
         position, its place in the order of commits, and its importer's id. Without `generation`, use it for a turn that
         nobody works on. With it, the caller holds the claim of that generation: the write also returns False if a
         higher generation has written the turn, and fences lower ones out from then on.
+        """
+        ...
+
+    @abstractmethod
+    async def retract(self, turn: Turn) -> bool:
+        """Delete a finished turn's reply, with result and update, if the stored update equals `turn.update`.
+
+        Else return False, and change nothing. The user's message stays: the turn is unfinished again, at its place. Use
+        it for a turn that nobody works on.
         """
         ...
 

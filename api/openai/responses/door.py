@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, StreamingResponse
@@ -10,8 +11,9 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from recollect.api.auth.caller import WhoCalls
 from recollect.api.openai.callers import callers_key, callers_own, check_model, wrong
 from recollect.api.openai.fate import remembered, stored_header, whole_or_streamed
-from recollect.api.openai.identity import is_chore, thread_of, user_of
-from recollect.api.openai.memory_fields import ChatHeaders, memory_options, stateless
+from recollect.api.openai.identity import thread_of, user_of
+from recollect.api.openai.keeping import keeping_of
+from recollect.api.openai.memory_fields import ChatHeaders, memory_options
 from recollect.api.openai.messages import ClientMessages, split_messages
 from recollect.api.openai.responses.answers import ResponseAnswer
 from recollect.api.openai.responses.kept import KeptResponses
@@ -22,7 +24,7 @@ from recollect.api.openai.responses.stream import ResponseStream
 from recollect.api.openai.responses.tools import chat_parameters, chat_tools
 from recollect.api.openai_errors import RESPONSES
 from recollect.api.state import OpenServices, OpenTurns
-from recollect.graph.client_chat import ClientChat, Unkept
+from recollect.graph.client_chat import ClientChat
 from recollect.graph.past import continued, read_until
 from recollect.graph.running_turn import TurnRequest
 from recollect.memory.memory import Memory
@@ -39,8 +41,9 @@ Json = dict[str, Any]
     response_model=None,
     summary="A response with memory",
     description="For OpenAI's clients: the last user message becomes a turn of the thread `conversation`, of the one "
-    "of `previous_response_id`, or of a new one. With `store: false` nothing is kept. `stream` answers as "
-    "`text/event-stream`; `memory` and `memory_hits` are in the response.",
+    "of `previous_response_id`, of the one that the history continues (DERIVE_THREADS), or of a new one. "
+    "With `store: false` nothing is kept. `stream` answers as `text/event-stream`; `memory` and "
+    "`memory_hits` are in the response.",
     responses={200: whole_or_streamed(ResponseAnswer), **RESPONSES},
 )
 async def create_response(
@@ -62,30 +65,28 @@ async def create_response(
     api_key = callers_key(request, services)
     await check_model(services, body.model, api_key=api_key)
     settings = settings_of(body)
-    options = memory_options(body, headers)
-    if is_chore(messages, headers, services):
-        chat, options = _chat(body, place, messages, api_key, unkept="chore"), {**options, "enabled": False}
-    elif body.store is False:
-        chat = _chat(body, place, messages, api_key, unkept="store_false")
-        chat = await _unkept(services.memory, kept.user_id, place, chat)
-    else:
-        chat = _chat(body, place, messages, api_key, response={**kept_settings(settings), "items": read.items})
-    running = turns.start(
-        TurnRequest(
-            scope=Scope(kept.user_id, place.thread_id if chat.unkept is None else None),
-            message=messages.message,
-            turn_id=headers.key if chat.unkept is None else None,
-            metadata=dict(body.metadata or {}),
-            options=options if chat.unkept is None else stateless(options),
-            wants_tokens=bool(body.stream),
-            chat=chat,
-        )
+    wants_kept = body.store is not False
+    named = place.thread_id or (None if services.derives_threads else str(uuid4()))
+    keeping = await keeping_of(services, kept.user_id, messages, headers, thread_id=named, stores=wants_kept)
+    response = {**kept_settings(settings), "items": read.items} if keeping.unkept is None else None
+    chat = _chat(body, place, messages, api_key, response=response)
+    if keeping.unkept == "store_false":
+        chat = await _with_stored_history(services.memory, kept.user_id, place, chat)
+    wanted = TurnRequest(
+        Scope(kept.user_id),
+        messages.message,
+        headers.key,
+        metadata=dict(body.metadata or {}),
+        options=memory_options(body, headers),
+        wants_tokens=bool(body.stream),
+        chat=chat,
     )
+    running = turns.start(keeping.applied_to(wanted))
     try:
         await running.acceptance()
         model = body.model or services.memory.chat.name
         shown = begun(running.turn_id, settings, body.metadata or {}, model=model, at=int(time.time()))
-        shown["store"] = chat.unkept is None
+        shown["store"] = keeping.unkept is None
         if body.stream:
             return await ResponseStream(running, shown).response()
         turn = await running.outcome()
@@ -108,8 +109,7 @@ def _chat(
     messages: ClientMessages,
     api_key: str | None,
     *,
-    response: Json | None = None,
-    unkept: Unkept | None = None,
+    response: Json | None,
 ) -> ClientChat:
     instructions: tuple[Json, ...] = ()
     if body.instructions:
@@ -122,7 +122,6 @@ def _chat(
         parameters=chat_parameters(body),
         model=body.model,
         api_key=api_key,
-        unkept=unkept,
         appends=place.appends,
         follows=place.follows,
         response=response,
@@ -130,9 +129,9 @@ def _chat(
     )
 
 
-async def _unkept(memory: Memory, user_id: str, place: Place, chat: ClientChat) -> ClientChat:
+async def _with_stored_history(memory: Memory, user_id: str, place: Place, chat: ClientChat) -> ClientChat:
     """Return the chat with the stored history that it continues, because a request without a thread reads no window."""
-    if not place.appends:
+    if not place.appends or place.thread_id is None:
         return chat
     scope = Scope(user_id, place.thread_id)
     if place.follows is None:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
 
 from recollect.api.openai.callers import wrong
 from recollect.api.openai.responses.ids import call_item_id
@@ -18,13 +17,14 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a response belongs. `appends` and `follows` are those of `ClientChat`.
+    """Where a response belongs; `thread_id` is None where nothing names the thread.
 
+    `appends` and `follows` are those of `ClientChat`.
     `round`: the open round that it goes on with; `is_named`: by `previous_response_id`, so that the round's own
     messages are not in the input.
     """
 
-    thread_id: str
+    thread_id: str | None
     appends: bool = False
     follows: str | None = None
     round: ClientRecord | None = None
@@ -92,7 +92,7 @@ async def find_place(kept: KeptResponses, body: ResponseRequest, items: Any, *, 
         return Place(named, round=round_ if round_ is not None and round_.thread_id == named else None)
     if round_ is not None:
         return Place(round_.thread_id, round=round_)
-    return Place(str(uuid4()))
+    return Place(None)
 
 
 def _behind(previous: Turn | ClientRecord | None) -> Place:

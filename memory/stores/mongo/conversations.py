@@ -188,6 +188,15 @@ class MongoConversations(Conversations):
             return await openings(database, user_id, thread_ids, characters=characters)
 
     @override
+    async def threads_saying(self, user_id: str, said_hash: str, *, limit: int) -> list[str]:
+        if limit < 1:
+            return []
+        query = {"user_id": user_id, "said_hash": said_hash}
+        async with self._connection.use() as database:
+            said = database[CONVERSATIONS].find(query, {"thread_id": True}).sort("timestamp", DESCENDING).limit(limit)
+            return list(dict.fromkeys(document["thread_id"] for document in await said.to_list()))
+
+    @override
     async def last_position(self, scope: Scope) -> int:
         async with self._connection.use() as database:
             return await last_position_of(database, {"user_id": scope.user_id, "thread_id": scope.thread})
@@ -249,6 +258,18 @@ class MongoConversations(Conversations):
             return await self._swap(turn, new)
         return await self._swap(turn, {**new, "generation": generation}, {"generation": {"$lte": generation}})
 
+    @override
+    async def retract(self, turn: Turn) -> bool:
+        if turn.update is None:
+            return False
+        reply: Record = {"_id": derived_id(turn.message.user_id, turn.message.turn_id, "assistant")}
+        async with self._connection.use() as database:
+            messages = database[CONVERSATIONS]
+            if (await messages.delete_one({**reply, "update": update_to_json(turn.update)})).deleted_count:
+                return True
+            other = await _other_text(database, reply["_id"], turn.update)
+            return other is not None and (await messages.delete_one({**reply, "update": other})).deleted_count == 1
+
     async def _swap(self, turn: Turn, new: Record, condition: Record | None = None) -> bool:
         """Replace the fields `new` of the turn's reply if its update is still that of `turn`; tell whether it was."""
         if turn.update is None:
@@ -260,12 +281,10 @@ class MongoConversations(Conversations):
             as_known: Record = {**reply, **(condition or {})}
             if (await messages.update_one({**as_known, "update": stored}, {"$set": new})).matched_count:
                 return True
-            # An earlier version of this code may have written the same update as another text: compare the values.
-            found = await messages.find_one(reply, {"update": True})
-            if found is None or found["update"] == stored or update_from_json(found["update"]) != turn.update:
+            other = await _other_text(database, reply["_id"], turn.update)
+            if other is None:
                 return False
-            other = {**as_known, "update": found["update"]}
-            return (await messages.update_one(other, {"$set": new})).matched_count == 1
+            return (await messages.update_one({**as_known, "update": other}, {"$set": new})).matched_count == 1
 
     @override
     async def aged(self, *, before: datetime, limit: int) -> list[Message]:
@@ -320,6 +339,14 @@ async def _is_accepted(database: MongoDatabase, reply: Message) -> bool:
     """Tell whether the message that `reply` answers is stored in its thread, one position before it."""
     message_id = derived_id(reply.user_id, reply.turn_id, "user")
     return await _has(database, {"_id": message_id, "thread_id": reply.thread_id, "position": reply.position - 1})
+
+
+async def _other_text(database: MongoDatabase, reply_id: str, update: Update) -> str | None:
+    """Return the stored text of `update` where an earlier version of this code has written the same as another text."""
+    found = await database[CONVERSATIONS].find_one({"_id": reply_id}, {"update": True})
+    if found is None or found["update"] == update_to_json(update) or update_from_json(found["update"]) != update:
+        return None
+    return found["update"]
 
 
 async def _delete(database: MongoDatabase, query: Record) -> int:

@@ -13,6 +13,7 @@ from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.mongo.connection import MARK, Record
 from recollect.memory.stores.update_json import is_indexed, update_from_json, update_to_json
 from recollect.memory.values.further_message import further_json, read_further
+from recollect.memory.values.said_hash import said_hash
 from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import Update
 
@@ -42,6 +43,7 @@ def from_message(message: Message) -> Record:
         "imported_id": message.imported_id,
         "absent": message.absent,
         **({"further": to_json(further_json(message.further))} if message.further else {}),
+        **({"said_hash": said_hash(message.content)} if message.role == "user" and not message.absent else {}),
     }
 
 

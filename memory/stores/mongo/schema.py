@@ -6,7 +6,7 @@ may repeat it after a crash.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from pymongo import ASCENDING
+from pymongo import ASCENDING, UpdateOne
 
 from recollect.memory.stores.mongo.connection import (
     ATTACHMENTS,
@@ -23,9 +23,11 @@ from recollect.memory.stores.mongo.connection import (
     THREADS,
     TOMBSTONES,
     MongoDatabase,
+    Record,
 )
 from recollect.memory.stores.mongo.foreign import check_own
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.said_hash import said_hash
 
 _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
     CONVERSATIONS: (
@@ -38,6 +40,7 @@ _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
         (("user_id", "timestamp", "thread_id", "position"), False),
         (("user_id", "imported_id"), False),
         (("user_id", "name"), False),
+        (("user_id", "said_hash", "timestamp"), False),
         (("user_id", "absent", "thread_id"), False),
         (("role", "timestamp", "_id"), False),
         (("status", "committed"), False),
@@ -100,7 +103,19 @@ _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
 Migration = Callable[[MongoDatabase], Awaitable[None]]
 FIRST_VERSION = 2
 """The oldest version that is opened; the one below it was never released."""
-MIGRATIONS: Sequence[Migration] = ()
+_BATCH = 500
+
+
+async def _hash_texts(database: MongoDatabase) -> None:
+    """Add the hashes of what users said."""
+    query: Record = {"role": "user", "absent": {"$ne": True}}
+    while page := await database[CONVERSATIONS].find(query, {"content": True}).sort("_id").limit(_BATCH).to_list():
+        hashed = [UpdateOne({"_id": one["_id"]}, {"$set": {"said_hash": said_hash(one["content"])}}) for one in page]
+        await database[CONVERSATIONS].bulk_write(hashed, ordered=False)
+        query["_id"] = {"$gt": page[-1]["_id"]}
+
+
+MIGRATIONS: Sequence[Migration] = (_hash_texts,)
 """Each brings the documents up by one version from `FIRST_VERSION` on; several processes may run one at once."""
 
 

@@ -12,7 +12,7 @@ from recollect.memory.ports.conversations import Conversations
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.sqlite import message_queries as sql
 from recollect.memory.stores.sqlite.database import SqliteDatabase
-from recollect.memory.stores.sqlite.rows import to_exchange, to_message, to_turn
+from recollect.memory.stores.sqlite.rows import hash_of, to_exchange, to_message, to_turn
 from recollect.memory.stores.update_json import is_indexed, update_from_json, update_to_json
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadOverview
@@ -32,7 +32,8 @@ class SqliteConversations(Conversations):
 
     @override
     async def accept(self, message: Message) -> Message:
-        stored = await self._database.write(sql.ACCEPT, {**_values(message), "now": to_ms(message.created_at)})
+        values = {**_values(message), "hash": hash_of(message), "now": to_ms(message.created_at)}
+        stored = await self._database.write(sql.ACCEPT, values)
         if stored:
             position, created_at = stored[0]
             return replace(message, position=position, created_at=from_ms(created_at))
@@ -120,6 +121,11 @@ class SqliteConversations(Conversations):
         return dict(await self._database.read(sql.OPENINGS, values))
 
     @override
+    async def threads_saying(self, user_id: str, said_hash: str, *, limit: int) -> list[str]:
+        rows = await self._database.read(sql.SAYING, (user_id, said_hash, limit))
+        return list(dict.fromkeys(thread_id for (thread_id,) in rows))
+
+    @override
     async def last_position(self, scope: Scope) -> int:
         return (await self._database.read(sql.LAST_POSITION, (scope.user_id, scope.thread)))[0][0]
 
@@ -174,8 +180,12 @@ class SqliteConversations(Conversations):
         }
         return await self._swap(sql.RECOMMIT, turn, values)
 
+    @override
+    async def retract(self, turn: Turn) -> bool:
+        return await self._swap(sql.RETRACT, turn, {})
+
     async def _swap(self, statement: str, turn: Turn, values: Mapping[str, Any]) -> bool:
-        """Run a statement that rewrites the turn's reply if its update is still that of `turn`; tell whether it was."""
+        """Run a statement that changes the turn's reply if its update is still that of `turn`; tell whether it was."""
         if turn.update is None:
             return False
         user_id, turn_id = turn.message.user_id, turn.message.turn_id

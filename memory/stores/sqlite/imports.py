@@ -11,7 +11,7 @@ from recollect.memory.stores.finished_turns import FinishedTurn, finished
 from recollect.memory.stores.json_text import to_json
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.stores.sqlite.message_queries import turns_statement
-from recollect.memory.stores.sqlite.rows import message_columns, to_message, to_turn
+from recollect.memory.stores.sqlite.rows import hash_of, message_columns, to_message, to_turn
 from recollect.memory.stores.update_json import is_indexed, update_to_json
 from recollect.memory.values.further_message import further_json
 from recollect.memory.values.times import to_ms
@@ -21,6 +21,7 @@ from recollect.memory.values.update import Update
 _STORED = (
     *("user_id", "thread_id", "turn_id", "role", "created_at", "name", "content", "metadata", "imported_id", "absent"),
     "further",
+    "said_hash",
     *("result", "status", "indexed", "update_json", "said"),
 )
 _OF_A_MESSAGE = (None, None, 0, None, 2)
@@ -169,4 +170,5 @@ def _values(message: Message) -> tuple[Any, ...]:
         *(message.user_id, message.thread_id, message.turn_id, message.role, to_ms(message.created_at), message.name),
         *(message.content, to_json(message.metadata), message.imported_id, int(message.absent)),
         to_json(further_json(message.further)) if message.further else None,
+        hash_of(message),
     )

@@ -16,8 +16,8 @@ NOT EXISTS (
 
 ACCEPT = """
 INSERT INTO messages
-    (user_id, thread_id, turn_id, role, name, content, metadata, imported_id, absent, position, created_at)
-SELECT :user, :thread, :turn, :role, :name, :content, :metadata, :imported, :absent,
+    (user_id, thread_id, turn_id, role, name, content, metadata, imported_id, absent, said_hash, position, created_at)
+SELECT :user, :thread, :turn, :role, :name, :content, :metadata, :imported, :absent, :hash,
     newest + 1 + newest % 2, max(:now, latest + 1)
 FROM (SELECT
     (SELECT coalesce(max(position), 0) FROM messages WHERE user_id = :user AND thread_id = :thread) AS newest,
@@ -53,6 +53,10 @@ EXCHANGES = f"""
 SELECT {exchange_columns()} FROM messages AS reply {_WITH_MESSAGE}
 WHERE reply.user_id = ? AND reply.thread_id = ? AND reply.position > ? + 1 AND reply.position % 2 = 0
 ORDER BY reply.position LIMIT ?
+"""
+SAYING = """
+SELECT thread_id FROM messages INDEXED BY messages_by_hash
+WHERE user_id = ? AND said_hash = ? ORDER BY created_at DESC LIMIT ?
 """
 LAST_POSITION = "SELECT coalesce(max(position), 0) FROM messages WHERE user_id = ? AND thread_id = ?"
 COUNT_OF_THREAD = """
@@ -160,6 +164,10 @@ UPDATE messages SET content = :content, name = :name, metadata = :metadata, crea
     generation = coalesce(:generation, generation)
 WHERE user_id = :user AND turn_id = :turn AND role = 'assistant' AND update_json = :stored
     AND generation <= coalesce(:generation, generation)
+RETURNING 1
+"""
+RETRACT = """
+DELETE FROM messages WHERE user_id = :user AND turn_id = :turn AND role = 'assistant' AND update_json = :stored
 RETURNING 1
 """
 UPDATE = "SELECT update_json FROM messages WHERE user_id = ? AND turn_id = ? AND role = 'assistant'"

@@ -4,6 +4,7 @@ from recollect.memory.stores.json_text import from_json
 from recollect.memory.stores.sqlite.database import Row
 from recollect.memory.stores.update_json import update_from_json
 from recollect.memory.values.further_message import read_further
+from recollect.memory.values.said_hash import said_hash
 from recollect.memory.values.times import from_ms
 from recollect.memory.values.turn import Exchange, Message, Turn
 
@@ -60,6 +61,11 @@ def to_message(row: Row) -> Message:
         absent=bool(absent),
         further=read_further(from_json(further)) if further is not None else (),
     )
+
+
+def hash_of(message: Message) -> str | None:
+    """Return the hash that is stored beside what a user said; None for other messages."""
+    return said_hash(message.content) if message.role == "user" and not message.absent else None
 
 
 def to_exchange(row: Row) -> Exchange:

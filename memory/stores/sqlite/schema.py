@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.said_hash import said_hash
 
 OLDEST_SQLITE = (3, 37, 0)
 """The first with STRICT tables (2021); RETURNING came in 3.35."""
@@ -252,7 +253,17 @@ PRAGMA user_version = 10;
 COMMIT;
 """
 
-SCRIPTS = (_EIGHTH, _NINTH, _TENTH)
+# Hashes of what users said; the function is this code's own, see `migrate`.
+_ELEVENTH = """
+BEGIN IMMEDIATE;
+ALTER TABLE messages ADD COLUMN said_hash TEXT;
+UPDATE messages SET said_hash = said_hash(content) WHERE role = 'user' AND absent = 0;
+CREATE INDEX messages_by_hash ON messages (user_id, said_hash, created_at, thread_id) WHERE said_hash IS NOT NULL;
+PRAGMA user_version = 11;
+COMMIT;
+"""
+
+SCRIPTS = (_EIGHTH, _NINTH, _TENTH, _ELEVENTH)
 """Each brings a file up by one version, the first an empty one to `FIRST_VERSION`.
 
 Files were made by them, so they never change: a new version adds a script that ends with its number as `user_version`.
@@ -286,5 +297,6 @@ def prepare(connection: sqlite3.Connection, path: Path) -> int:
 
 def migrate(connection: sqlite3.Connection, scripts: Sequence[str], *, found: int) -> None:
     """Run those of the `scripts` that a file of version `found` (0: an empty one) has not run yet, in their order."""
+    connection.create_function("said_hash", 1, said_hash, deterministic=True)
     for script in scripts[max(0, found - FIRST_VERSION + 1) :]:
         connection.executescript(script)

@@ -17,6 +17,7 @@ from tests.contracts.store.suite.notes import NotesContract
 from tests.contracts.store.suite.queue import QueueContract
 from tests.contracts.store.suite.recommits import RecommitsContract
 from tests.contracts.store.suite.recorded_hits import RecordedHitsContract
+from tests.contracts.store.suite.said_again import SaidAgainContract
 from tests.contracts.store.suite.sessions import SessionsContract
 from tests.contracts.store.suite.thread_records import ThreadRecordsContract
 from tests.contracts.store.suite.timeline import TimelineContract
@@ -43,6 +44,10 @@ class TestFacts(Mongo, FactsContract):
 
 
 class TestFactPages(Mongo, FactPagesContract):
+    pass
+
+
+class TestSaidAgain(Mongo, SaidAgainContract):
     pass
 
 

@@ -14,13 +14,14 @@ from pymongo import AsyncMongoClient
 
 from recollect.memory.ports.store import Store
 from recollect.memory.stores.mongo import open_mongo_store
-from recollect.memory.stores.mongo.connection import SCHEMA
+from recollect.memory.stores.mongo.connection import CONVERSATIONS, SCHEMA
 from recollect.memory.stores.mongo.connection import MongoDatabase as Opened
 from recollect.memory.stores.mongo.fact_document import from_fact
 from recollect.memory.stores.mongo.schema import FIRST_VERSION, Migration, migrate
 from recollect.memory.stores.update_json import update_to_json
 from recollect.memory.values.errors import ConfigurationError, StoreUnavailable, ThreadBusy
 from recollect.memory.values.period import Period
+from recollect.memory.values.said_hash import said_hash
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.update import owed
 from tests.contracts.store.conftest import MongoDatabase
@@ -179,11 +180,23 @@ async def test_a_database_goes_through_the_migrations_that_it_has_not_been_throu
         await store.ping()
     async with AsyncMongoClient[dict[str, Any]](mongo_database.url) as client:
         opened = Opened(client[mongo_database.name], "")
+        await opened[SCHEMA].delete_many({})
         for many in (0, 1, 1, 3):
             await migrate(opened, [migration(FIRST_VERSION + number) for number in range(1, many + 1)])
         assert runs == [FIRST_VERSION + 1, FIRST_VERSION + 2, FIRST_VERSION + 3]
         versions = [document["version"] async for document in opened[SCHEMA].find()]
         assert versions == [FIRST_VERSION + 3]
+
+
+async def test_what_was_said_before_the_hashes_is_found_by_them(mongo_database: MongoDatabase):
+    async with open_mongo_store(*mongo_database) as store:
+        await finish(store, "turn1")
+    async with AsyncMongoClient[dict[str, Any]](mongo_database.url) as client:
+        opened = Opened(client[mongo_database.name], "")
+        await opened[SCHEMA].delete_many({})
+        await opened[CONVERSATIONS].update_many({}, {"$unset": {"said_hash": ""}})
+    async with open_mongo_store(*mongo_database) as store:
+        assert await store.conversations.threads_saying("ada", said_hash("hello."), limit=9) == ["t1"]
 
 
 async def test_an_update_that_an_earlier_version_worded_is_rewritten(mongo_database: MongoDatabase):

@@ -9,6 +9,7 @@ import pytest
 from recollect.memory.stores.sqlite import open_sqlite_store
 from recollect.memory.stores.sqlite.schema import FIRST_VERSION, SCRIPTS, VERSION, migrate
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.said_hash import said_hash
 
 STEP = "BEGIN IMMEDIATE; CREATE TABLE step_{0} (at INTEGER) STRICT; PRAGMA user_version = {0}; COMMIT;"
 LATER = (*SCRIPTS[:1], STEP.format(FIRST_VERSION + 1), STEP.format(FIRST_VERSION + 2))
@@ -51,3 +52,17 @@ async def test_a_file_counts_its_openings(tmp_path: Path):
             await store.ping()
         with closing(sqlite3.connect(tmp_path / "documents.db")) as connection:
             assert connection.execute("SELECT openings FROM state").fetchall() == [(opening,)]
+
+
+async def test_what_was_said_before_the_hashes_is_found_by_them(tmp_path: Path):
+    path = tmp_path / "documents.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrate(connection, SCRIPTS[:2], found=0)
+        for role, absent in (("user", 0), ("assistant", 0), ("user", 1)):
+            connection.execute(
+                "INSERT INTO messages (user_id, thread_id, turn_id, role, position, created_at, content, metadata, "
+                "absent) VALUES ('ada', 't' || ?, 't' || ?, ?, ?, 1, 'Hello.', '{}', ?)",
+                (absent, absent, role, 1 + (role == "assistant"), absent),
+            )
+    async with open_sqlite_store(path) as store:
+        assert await store.conversations.threads_saying("ada", said_hash("hello."), limit=9) == ["t0"]

@@ -1,0 +1,1 @@
+"""Finds the thread of chat clients that name none and send their whole history."""
