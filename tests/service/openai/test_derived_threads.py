@@ -123,7 +123,8 @@ def test_an_earlier_message_is_asked_again(deriving: Service, model: FakeOpenAI,
     model.script("Hello!", "One.", "Two.", "One, again.", "One, once more.")
     talk = Talk(deriving, user, path)
     first = talk.say("Hello.")
-    talk.say("Count."), talk.say("Further.")
+    for text in ("Count.", "Further."):
+        talk.say(text)
     again = talk.back(2).say("Count.")
     assert again["thread_id"] == first["thread_id"]
     assert prompt(model.chats[-1]) == ["Hello.", "Hello!", "Count."]
@@ -158,7 +159,7 @@ def test_turns_of_any_door_are_continued(deriving: Service, model: FakeOpenAI, u
 @PATHS
 def test_requests_at_once_are_one_thread(deriving: Service, model: FakeOpenAI, user: str, path: str) -> None:
     with ThreadPoolExecutor(4) as pool:
-        fates = list(pool.map(lambda _: Talk(deriving, user, path).say("Hello, all."), range(4)))
+        fates = list(pool.map(lambda talk: talk.say("Hello, all."), [Talk(deriving, user, path) for _ in range(4)]))
     assert len({fate["thread_id"] for fate in fates}) == 1
     assert len({fate["turn_id"] for fate in fates}) == 1
     assert Talk(deriving, user).stored(fates[0])[0] == "Hello, all."

@@ -1,4 +1,4 @@
-"""What was said is found again by its hash, in its own user's threads alone; a reply can be taken back."""
+"""Messages are found again by the hash of their text, in its own user's threads alone; a reply can be taken back."""
 
 from dataclasses import replace
 from datetime import timedelta
