@@ -159,7 +159,8 @@ def test_turns_of_any_door_are_continued(deriving: Service, model: FakeOpenAI, u
 @PATHS
 def test_requests_at_once_are_one_thread(deriving: Service, model: FakeOpenAI, user: str, path: str) -> None:
     with ThreadPoolExecutor(4) as pool:
-        fates = list(pool.map(lambda talk: talk.say("Hello, all."), [Talk(deriving, user, path) for _ in range(4)]))
+        at_once = [pool.submit(Talk(deriving, user, path).say, "Hello, all.") for _ in range(4)]
+        fates = [each.result() for each in at_once]
     assert len({fate["thread_id"] for fate in fates}) == 1
     assert len({fate["turn_id"] for fate in fates}) == 1
     assert Talk(deriving, user).stored(fates[0])[0] == "Hello, all."
