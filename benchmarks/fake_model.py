@@ -1,14 +1,16 @@
 """A fake OpenAI-compatible server that answers on time and costs next to no CPU: `python -m benchmarks.fake_model`.
 
 A chat call takes CHAT_SECONDS, an embedding call EMBEDDING_SECONDS. An extraction (a chat call with `tool_choice`) is
-answered with one decision that quotes the user's message, so that updates have something to do. `GET /calls` lists the
-calls since the last listing.
+answered with one decision that quotes the user's message, where that tells a fact, so that updates have something to
+do. `GET /calls` lists the calls since the last listing, of embeddings with their number of texts.
 """
 
 import asyncio
 import random
 import re
 import sys
+from array import array
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 from zlib import crc32
@@ -30,6 +32,7 @@ MODELS = ("fake-chat", "fake-embed")
 
 _SAID = re.compile(r'User\'s message: (".*")\s*$', re.DOTALL)
 _TELLING = re.compile(r"My (favourite ([a-z]+)) is ([\w ]+)\.")
+_DOING = re.compile(r"^I ([a-z]+ [\w ]+ House \d+)\.")
 
 
 class FakeModel(asyncio.Protocol):
@@ -75,7 +78,8 @@ class FakeModel(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         tokens = len(_prompt(body)) // CHARACTERS_PER_TOKEN
         now = loop.time()
-        self._calls.append({"kind": kind, "arrived": now, "answered": now + seconds, "tokens": tokens})
+        texts = len(body["input"]) if isinstance(body.get("input"), list) else 1
+        self._calls.append({"kind": kind, "arrived": now, "answered": now + seconds, "tokens": tokens, "texts": texts})
         loop.call_later(seconds, self._write, made(body, tokens))
 
     def _write(self, content: bytes) -> None:
@@ -117,14 +121,15 @@ def _decisions(body: Mapping[str, Any], tokens: int) -> bytes:
 def _told(prompt: str) -> list[dict[str, Any]]:
     """Return the decision that a message of `benchmarks.talk` calls for; none for any other message."""
     said = _SAID.search(prompt)
-    told = _TELLING.search(orjson.loads(said[1])) if said else None
-    if told is None:
-        return []
-    name, value = told[1], told[3]
-    decision = {"decision": "add", "key": name.replace(" ", "_"), "value": value, "evidence": told[0]}
-    return [
-        {**decision, "statement": f"The user's {name} is {value}.", "fact": None, "scope": "user", "importance": 0.5}
-    ]
+    text: str = orjson.loads(said[1]) if said else ""
+    decision = {"decision": "add", "fact": None, "scope": "user", "importance": 0.5}
+    if told := _TELLING.search(text):
+        key, value = told[1].replace(" ", "_"), told[3]
+        statement = f"The user's {told[1]} is {value}."
+        return [{**decision, "key": key, "value": value, "statement": statement, "evidence": told[0]}]
+    if done := _DOING.search(text):
+        return [{**decision, "key": None, "statement": f"The user {done[1]}.", "evidence": done[0]}]
+    return []
 
 
 def _completion(body: Mapping[str, Any], tokens: int, message: Mapping[str, Any], reason: str) -> bytes:
@@ -138,8 +143,9 @@ def _vectors(body: Mapping[str, Any], tokens: int) -> bytes:
     """Return prepared vectors, chosen by the text's checksum: all positive, so that any two are similar."""
     given = body["input"]
     texts: list[str] = [given] if isinstance(given, str) else given
+    pool = _PACKED if body.get("encoding_format") == "base64" else _POOL
     items = (
-        b'{"object":"embedding","index":%d,"embedding":%s}' % (at, _POOL[crc32(text.encode()) % len(_POOL)])
+        b'{"object":"embedding","index":%d,"embedding":%s}' % (at, pool[crc32(text.encode()) % len(pool)])
         for at, text in enumerate(texts)
     )
     return b'{"object":"list","model":%s,"data":[%s],"usage":{"prompt_tokens":%d,"total_tokens":%d}}' % (
@@ -156,6 +162,7 @@ def _pool() -> list[bytes]:
 
 
 _POOL = _pool()
+_PACKED = [b'"%s"' % b64encode(array("f", orjson.loads(vector)).tobytes()) for vector in _POOL]
 
 
 async def serve() -> None:

@@ -33,14 +33,14 @@ def create_app(model_url: str) -> FastAPI:
     return app
 
 
-def main() -> None:
-    """Serve on a free loopback port until killed."""
+def serve(app: FastAPI) -> None:
+    """Print a free loopback port and serve `app` there until killed."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         print(bound.getsockname()[1], flush=True)
-        config = uvicorn.Config(create_app(os.environ["MODEL_URL"]), log_level="warning", access_log=False)
+        config = uvicorn.Config(app, log_level="warning", access_log=False)
         uvicorn.Server(config).run(sockets=[bound])
 
 
 if __name__ == "__main__":
-    main()
+    serve(create_app(os.environ["MODEL_URL"]))

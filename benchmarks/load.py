@@ -1,7 +1,7 @@
 """Sends turns as clients do: one after the other for latency, many users at once for throughput."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -11,14 +11,18 @@ from benchmarks.talk import telling
 
 _POLL_SECONDS = 0.02
 
+Says = Callable[[int, int], str]
+"""Returns the n-th message of a user."""
+
 
 @dataclass(slots=True)
 class Talker:
-    """One user in one thread. `said` counts their messages."""
+    """One user in one thread, who says the messages of `says`. `said` counts them."""
 
     connection: Connection
     number: int = 0
     said: int = 0
+    says: Says = telling
 
     @property
     def user_id(self) -> str:
@@ -27,7 +31,7 @@ class Talker:
 
     async def turn(self, **fields: Any) -> tuple[float, int, dict[str, Any]]:
         """Say the next thing; return seconds to the reply, status and answer."""
-        message = telling(self.said, self.number)
+        message = self.says(self.said, self.number)
         self.said += 1
         body = {"user_id": self.user_id, "thread_id": "t1", "message": message, **fields}
         begun = perf_counter()
@@ -55,10 +59,10 @@ class Load:
         return self.turns / self.seconds
 
 
-async def many_users(port: int, *, users: int, seconds: float) -> Load:
+async def many_users(port: int, *, users: int, seconds: float, says: Says = telling) -> Load:
     """Let each user say the next thing after each reply, until the time is up; then wait for the last replies."""
     load = Load()
-    talkers = [Talker(await Connection.to(port), number) for number in range(users)]
+    talkers = [Talker(await Connection.to(port), number, says=says) for number in range(users)]
     begun = perf_counter()
     await asyncio.gather(*(_talk(talker, load, until=begun + seconds) for talker in talkers))
     load.seconds = perf_counter() - begun

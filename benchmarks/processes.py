@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
 _MEBIBYTE = 1 << 20
+_RECOLLECT = (sys.executable, "-c", "from recollect.api.cli.main import main; main()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,20 @@ def floor(model: Server) -> Generator[Server]:
 
 
 @contextmanager
+def bare_graph(model: Server, *, window: int) -> Generator[Server]:
+    """Run the bare LangGraph graph in front of that model."""
+    with _printed("benchmarks.bare_graph", {"MODEL_URL": model.model_url, "WINDOW": str(window)}) as server:
+        yield server
+
+
+def help_seconds() -> float:
+    """Return the seconds that `recollect --help` takes."""
+    begun = time.perf_counter()
+    subprocess.run([*_RECOLLECT, "--help"], cwd=ROOT, env=_environment({}), stdout=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - begun
+
+
+@contextmanager
 def service(folder: Path, settings: Mapping[str, str]) -> Generator[Server]:
     """Run a real `recollect serve` with its data in `folder`, and stop it at the end.
 
@@ -78,7 +93,7 @@ def service(folder: Path, settings: Mapping[str, str]) -> Generator[Server]:
     with log_file.open("wb") as log:
         begun = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, "-c", "from recollect.api.cli.main import main; main()", "serve"],
+            [*_RECOLLECT, "serve"],
             cwd=folder,
             env=_environment(given),
             stdout=log,

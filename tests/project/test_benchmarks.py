@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.talk import chatting
 from tests.conftest import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -38,26 +39,39 @@ def test_the_table_shows_every_row_and_says_what_was_missed(quick: tuple[str, di
     assert last == (f"{len(missed)} missed: {'; '.join(missed)}." if missed else "Every target was reached.")
 
 
-@pytest.mark.parametrize("embedder", ["lexical", "fake-embed"])
+@pytest.mark.parametrize("talk", ["lexical", "fake-embed", "different"])
 def test_a_turn_makes_one_chat_call_before_its_reply_and_one_after(
-    quick: tuple[str, dict[str, Any]], embedder: str
+    quick: tuple[str, dict[str, Any]], talk: str
 ) -> None:
     _, written = quick
-    turns = written["figures"][embedder]["calls"]["turns"]
+    turns = written["figures"][talk]["calls"]["turns"]
 
     assert {(turn["chat before"], turn["extraction after"], turn["others"]) for turn in turns} == {(1, 1, 0)}
     assert turns[0]["embedding before"] == 0
-    assert turns[-1]["embedding before"] == (0 if embedder == "lexical" else 1)
+    assert turns[-1]["embedding before"] == (0 if talk == "lexical" else 1)
 
 
-@pytest.mark.parametrize("embedder", ["lexical", "fake-embed"])
-def test_under_load_every_turn_is_answered_and_learned_from(quick: tuple[str, dict[str, Any]], embedder: str) -> None:
-    load = quick[1]["figures"][embedder]["load"]
+@pytest.mark.parametrize("talk", ["lexical", "fake-embed", "different"])
+def test_under_load_every_turn_is_answered_and_learned_from(quick: tuple[str, dict[str, Any]], talk: str) -> None:
+    load = quick[1]["figures"][talk]["load"]
 
     assert load["errors"] == []
     assert load["turns"] > 0
     assert load["updates"]["ended"] == {"done": load["turns"]}
-    assert load["updates"]["changes"] == load["turns"]
+    taught = load["updates"]["changes"]
+    assert 0 < taught < load["turns"] if talk == "different" else taught == load["turns"]
+
+
+def test_both_references_answer_the_same_users(quick: tuple[str, dict[str, Any]]) -> None:
+    for name in ("floor", "bare graph"):
+        assert quick[1]["figures"][name]["errors"] == []
+        assert quick[1]["figures"][name]["turns"] > 0
+
+
+def test_no_message_of_the_talk_of_different_turns_is_said_twice() -> None:
+    said = [chatting(number, user) for user in range(32) for number in range(60)]
+
+    assert len(set(said)) == len(said)
 
 
 def test_no_machine_path_is_written(quick: tuple[str, dict[str, Any]]) -> None:
