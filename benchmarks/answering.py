@@ -41,7 +41,7 @@ TALKS = (
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What the service is compared with: turns a second under the load, and CPU seconds a turn."""
+    """Holds what the service is compared with: turns a second under the load, and CPU seconds a turn."""
 
     rate: float
     cpu: float
