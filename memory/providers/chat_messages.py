@@ -99,7 +99,11 @@ def model_named(message: AIMessage) -> str | None:
 def finish_of(message: AIMessage) -> FinishReason | None:
     """Return why the answer ended; None where the provider has not said so (yet)."""
     metadata = _metadata(message)
-    reason = metadata.get("finish_reason") or metadata.get("stop_reason")
+    return finish_named(metadata.get("finish_reason") or metadata.get("stop_reason"))
+
+
+def finish_named(reason: object) -> FinishReason | None:
+    """Return the end that a provider calls `reason`; None without a reason."""
     return _FINISHES.get(str(reason).lower(), "stop") if reason else None
 
 

@@ -1,7 +1,8 @@
 """Translates a provider's error to ModelTimeout, an outage, or a refusal that names the setting to check.
 
 One reading serves every client library: OpenAI's and Anthropic's SDKs come from one generator, Google's says `code`,
-and all stand on httpx or its successor. A provider's own words are never repeated: they can quote the user or the key.
+and all stand on httpx, its successor or aiohttp. A provider's own words are never repeated: they can quote the user or
+the key.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ from typing import Any, cast
 from recollect.memory.values.errors import ModelTimeout, ModelUnavailable
 
 _TIMEOUTS = frozenset({"APITimeoutError", "TimeoutException"})
-_CONNECTIONS = frozenset({"APIConnectionError", "TransportError"})
+_CONNECTIONS = frozenset({"APIConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError"})
 _IN_STREAM = "APIError"
 _PASSING = frozenset({408, 409, 425, 429})
 _REFUSED_CONTENT = frozenset({400, 404, 422})

@@ -225,11 +225,15 @@ class LangChainChat(ChatModel):
     async def _complete(self, request: ChatRequest, deadline: float) -> ChatReply:
         try:
             async with asyncio.timeout_at(deadline):
-                answering, options = self._dialect.prepare(self._model, request)
-                message = await answering.ainvoke(self._messages(request), **options)
-            return _not_empty(to_reply(message, asked=request.model or self._name), request)
+                return _not_empty(await self._ask(request), request)
         except Exception as error:
             raise self._failure(error, request) from None
+
+    async def _ask(self, request: ChatRequest) -> ChatReply:
+        """Ask the model for a whole reply."""
+        answering, options = self._dialect.prepare(self._model, request)
+        message = await answering.ainvoke(self._messages(request), **options)
+        return to_reply(message, asked=request.model or self._name)
 
     async def _stream(self, request: ChatRequest, deadline: float) -> AsyncGenerator[str | ChatReply, None]:
         whole = StreamedReply(asked=request.model or self._name, sums_usage=self._dialect.sums_usage)

@@ -69,17 +69,28 @@ async def _ask_unpacked(request: Any) -> None:
 
 async def _bound_answer(response: Any) -> None:
     """Replace the answer's stream by a counting one, before any of it is read."""
-    packed = response.headers.get("content-encoding", "identity").strip().lower()
-    if packed not in {*_PACKED, "identity", ""}:
+    is_packed = _is_packed(response.headers.get("content-encoding", ""))
+    if is_packed:
+        for name in ("content-encoding", "content-length"):
+            response.headers.pop(name, None)
+    kind = _bounded(type(response.stream))  # pyright: ignore[reportUnknownArgumentType]
+    response.stream = kind(response.stream, _current.get() or Allowance(), is_packed=is_packed)
+
+
+def unpacked(pieces: AsyncIterator[bytes], packing: str, allowance: Allowance) -> AsyncIterator[bytes]:
+    """Return the `pieces` of an answer, unpacked as its header `packing` says; raise AnswerTooLong as they come."""
+    return aiter(_Bounded(pieces, allowance, is_packed=_is_packed(packing)))
+
+
+def _is_packed(packing: str) -> bool:
+    """Tell whether an answer with this Content-Encoding is to be unpacked; raise ModelUnavailable if nobody can."""
+    name = packing.strip().lower()
+    if name not in {*_PACKED, "identity", ""}:
         raise ModelUnavailable(
             "The model's provider packs its answers in a way that was not asked for; check OPENAI_BASE_URL.",
             outage=False,
         )
-    if packed in _PACKED:
-        for name in ("content-encoding", "content-length"):
-            response.headers.pop(name, None)
-    kind = _bounded(type(response.stream))  # pyright: ignore[reportUnknownArgumentType]
-    response.stream = kind(response.stream, _current.get() or Allowance(), is_packed=packed in _PACKED)
+    return name in _PACKED
 
 
 class _Bounded:

@@ -232,6 +232,22 @@ async def test_one_lost_connection_is_mended_by_the_retry(chat: ChatModel, fake:
     assert (await chat.complete(HELLO)).text == "All right."
 
 
+async def test_a_server_elsewhere_is_asked_through_the_environment_s_proxy(
+    fake: FakeOpenAI, config: MemoryConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", fake.url.removesuffix("/v1"))
+    async with open_chat_model(config.replace(base_url="http://model.invalid/v1")) as chat:
+        assert (await chat.complete(HELLO)).text == "All right."
+    assert fake.requests[0].headers["host"] == "model.invalid"
+
+
+@pytest.mark.parametrize("answer", [429, 500, 503])
+async def test_a_passing_refusal_is_asked_once_more(chat: ChatModel, fake: FakeOpenAI, answer: int) -> None:
+    fake.fail(answer, times=1)
+    assert (await chat.complete(HELLO)).text == "All right."
+    assert len(fake.requests) == 2
+
+
 async def test_a_call_is_bounded_as_a_whole(fake: FakeOpenAI, config: MemoryConfig) -> None:
     async with open_chat_model(config.replace(chat_timeout_seconds=0.2)) as chat:
         fake.hang()

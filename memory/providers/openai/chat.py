@@ -7,18 +7,22 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import openai
+from langchain_core.callbacks import AsyncCallbackManager
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.outputs import ChatResult
+from langchain_core.runnables import ensure_config
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 from typing_extensions import override
 
-from recollect.memory.ports.chat_model import ChatModel
+from recollect.memory.ports.chat_model import ChatModel, ChatReply, ChatRequest
 from recollect.memory.providers.chat_messages import RAW_ARGUMENTS, parsed_args
 from recollect.memory.providers.endpoint import Endpoint
 from recollect.memory.providers.failures import Failures
 from recollect.memory.providers.langchain_chat import CALLERS_KEY, LangChainChat, OpenAIDialect
 from recollect.memory.providers.openai.client import open_client
+from recollect.memory.providers.openai.plain_chat import chat_body, read_reply
+from recollect.memory.providers.openai.plain_client import PlainClient, open_plain_client
 from recollect.memory.providers.openai.provider import OpenAIProvider
 
 
@@ -59,6 +63,45 @@ class PlainChatOpenAI(ChatOpenAI):
         return result
 
 
+class OpenAIChat(LangChainChat):
+    """LangChainChat that asks for whole replies in plain JSON, where no callback or trace of LangChain's observes.
+
+    Studio's stream of tokens is such a callback. Streams are always LangChain's.
+    """
+
+    def __init__(
+        self,
+        model: PlainChatOpenAI,
+        client: PlainClient,
+        *,
+        failures: Failures,
+        timeout_seconds: float,
+        provider: OpenAIProvider,
+    ) -> None:
+        super().__init__(
+            model,
+            name=model.model_name,
+            dialect=OpenAIDialect(),
+            failures=failures,
+            timeout_seconds=timeout_seconds,
+            provider=provider,
+        )
+        self._client = client
+
+    @override
+    async def _ask(self, request: ChatRequest) -> ChatReply:
+        if _is_observed():
+            return await super()._ask(request)
+        body = chat_body(request, model=self.name)
+        answer = await self._client.post("/chat/completions", body, api_key=request.api_key)
+        return read_reply(answer, asked=body["model"])
+
+
+def _is_observed() -> bool:
+    """Tell whether a call through LangChain would be shown to a handler: of the run around it, or of a tracer."""
+    return bool(AsyncCallbackManager.configure(ensure_config().get("callbacks")).handlers)
+
+
 @asynccontextmanager
 async def open_openai_chat(
     source: Endpoint, *, model: str, model_setting: str, timeout_seconds: float
@@ -70,7 +113,10 @@ async def open_openai_chat(
         return source.api_key
 
     failures = Failures(key_setting=source.key_setting, model_setting=model_setting)
-    async with open_client(source, timeout_seconds=timeout_seconds) as client:
+    async with (
+        open_client(source, timeout_seconds=timeout_seconds) as client,
+        open_plain_client(source, client) as plain,
+    ):
         chat = await asyncio.to_thread(
             PlainChatOpenAI,
             model=model,
@@ -82,10 +128,9 @@ async def open_openai_chat(
             use_responses_api=False,
             stream_chunk_timeout=None,
         )
-        yield LangChainChat(
+        yield OpenAIChat(
             chat,
-            name=model,
-            dialect=OpenAIDialect(),
+            plain,
             failures=failures,
             timeout_seconds=timeout_seconds,
             provider=OpenAIProvider(client, failures),

@@ -19,12 +19,12 @@ from recollect.memory.values.errors import ModelTimeout, ModelUnavailable
 MAX_RETRIES = 1
 """On the way to a reply. Background work has its own back-off."""
 PING_SECONDS = 2.0
-_CONNECT_SECONDS = 5.0
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+CONNECT_SECONDS = 5.0
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
+def certificates() -> ssl.SSLContext:
     """Load the certificates, once for all clients: each copy costs 20 ms and some megabytes."""
     return httpx.create_ssl_context()
 
@@ -42,14 +42,14 @@ async def open_client(source: Endpoint, *, timeout_seconds: float) -> AsyncGener
 
 def _build(source: Endpoint, timeout_seconds: float) -> openai.AsyncOpenAI:
     """Build the client. It reads certificates and package metadata from disk: not on the event loop."""
-    timeout = openai.Timeout(timeout_seconds, connect=min(_CONNECT_SECONDS, timeout_seconds))
+    timeout = openai.Timeout(timeout_seconds, connect=min(CONNECT_SECONDS, timeout_seconds))
     return openai.AsyncOpenAI(
         api_key=source.api_key,
         base_url=source.base_url,
         http_client=openai.DefaultAsyncHttpxClient(
-            verify=_certificates(),
+            verify=certificates(),
             timeout=timeout,
-            trust_env=urlsplit(source.base_url).hostname not in _LOOPBACK,
+            trust_env=urlsplit(source.base_url).hostname not in LOOPBACK,
             event_hooks=hooks(),
         ),
         max_retries=MAX_RETRIES,

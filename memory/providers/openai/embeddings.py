@@ -1,22 +1,20 @@
-"""Opens OpenAIEmbeddings as the embedder of OpenAI or any server with its protocol."""
+"""Opens the embedder of OpenAI or any server with its protocol."""
 
 import asyncio
 import logging
 from base64 import b64decode
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
-import orjson
-from langchain_openai import OpenAIEmbeddings
-from openai.resources.embeddings import AsyncEmbeddings
 from typing_extensions import override
 
 from recollect.memory.ports.embedder import Embedder
 from recollect.memory.providers.endpoint import Endpoint, known_dimension
 from recollect.memory.providers.failures import Failures, status_of
 from recollect.memory.providers.openai.client import open_client, ping
+from recollect.memory.providers.openai.plain_client import PlainClient, open_plain_client
 from recollect.memory.providers.wire import MOST_BYTES, AnswerTooLong
 from recollect.memory.values.errors import ModelUnavailable
 
@@ -33,7 +31,7 @@ OpenAI, 512 in many local models. A long message is found by its beginning rathe
 
 
 class RemoteEmbedder(Embedder):
-    """Embedder over `client`, which it neither opens nor closes.
+    """Embedder `model` over `client`, which it neither opens nor closes. `parameters` go with each request.
 
     `dimension` is the length that every vector must have; None asks the model once. Each request (at most 128 texts)
     takes at most `timeout_seconds`. Vectors come back with length 1.
@@ -41,7 +39,8 @@ class RemoteEmbedder(Embedder):
 
     def __init__(
         self,
-        client: OpenAIEmbeddings,
+        client: PlainClient,
+        parameters: Mapping[str, Any],
         *,
         dimension: int | None,
         failures: Failures,
@@ -49,6 +48,7 @@ class RemoteEmbedder(Embedder):
         ping: Callable[[], Awaitable[None]],
     ) -> None:
         self._client = client
+        self._parameters = parameters
         self._dimension = dimension
         self._failures = failures
         self._timeout = timeout_seconds
@@ -59,7 +59,7 @@ class RemoteEmbedder(Embedder):
     @override
     def model(self) -> str:
         """Return the model's name."""
-        return self._client.model
+        return str(self._parameters["model"])
 
     @property
     @override
@@ -138,8 +138,8 @@ class RemoteEmbedder(Embedder):
     async def _request(self, texts: list[str]) -> list[Sequence[float]]:
         try:
             async with asyncio.timeout(self._timeout):
-                answer = await self._client.aembed_documents(texts)
-            vectors = np.array(answer, dtype=np.float64)
+                answer = await self._client.post("/embeddings", {**self._parameters, "input": texts})
+            vectors = np.array([_numbers(item["embedding"]) for item in answer["data"]], dtype=np.float64)
         except Exception as error:
             logger.debug("the embedder failed", exc_info=error, extra={"action": "model_failed", "model": self.model})
             failure = self._failures.read(error)
@@ -169,23 +169,9 @@ class RemoteEmbedder(Embedder):
         )
 
 
-class _PlainEmbeddings:
-    """The SDK's embeddings client in the form that LangChain calls, with answers as plain JSON.
-
-    The SDK itself checks every number of a vector: 1,536 dimensions took 3 ms each time.
-    """
-
-    def __init__(self, resource: AsyncEmbeddings) -> None:
-        self._resource = resource
-
-    async def create(self, **parameters: Any) -> dict[str, Any]:
-        """Send one request and unpack vectors that came as base64 (little-endian float32)."""
-        answer = await self._resource.with_raw_response.create(**parameters)
-        body: dict[str, Any] = orjson.loads(answer.content)
-        for item in body["data"]:
-            if isinstance(item["embedding"], str):
-                item["embedding"] = np.frombuffer(b64decode(item["embedding"]), dtype="<f4")
-        return body
+def _numbers(embedding: Any) -> Any:
+    """Return a vector's numbers; OpenAI sends them as base64 of little-endian float32."""
+    return np.frombuffer(b64decode(embedding), dtype="<f4") if isinstance(embedding, str) else embedding
 
 
 class _RefusedError(ModelUnavailable):
@@ -213,25 +199,16 @@ async def open_openai_embedder(
     OpenAI's newer models shorten their vectors on request; vectors of other servers are only checked for that length.
     OpenAI itself sends base64, a third of the bytes; others are asked for plain numbers, which all of them know.
     """
-
-    async def key() -> str:
-        # As a callable, because a plain key would make LangChain build a blocking client too.
-        return source.api_key
-
-    async with open_client(source, timeout_seconds=timeout_seconds) as client:
-        embeddings = await asyncio.to_thread(
-            OpenAIEmbeddings,
-            model=model,
-            api_key=key,
-            base_url=source.base_url,
-            async_client=_PlainEmbeddings(client.embeddings),
-            dimensions=dimensions if model.startswith("text-embedding-3") else None,
-            check_embedding_ctx_length=False,
-            chunk_size=BATCH_TEXTS,
-            model_kwargs={} if source.is_openai else {"encoding_format": "float"},
-        )
+    parameters: dict[str, Any] = {"model": model, "encoding_format": "base64" if source.is_openai else "float"}
+    if dimensions is not None and model.startswith("text-embedding-3"):
+        parameters["dimensions"] = dimensions
+    async with (
+        open_client(source, timeout_seconds=timeout_seconds) as client,
+        open_plain_client(source, client) as plain,
+    ):
         yield RemoteEmbedder(
-            embeddings,
+            plain,
+            parameters,
             dimension=known_dimension(model, dimensions),
             failures=Failures(
                 key_setting=source.key_setting,
