@@ -22,6 +22,8 @@ Piece = tuple[str, Json]
 class TurnRequest:
     """One request for a turn. `turn_id` None: one is generated. `options` are the request's memory options as JSON.
 
+    `agent_id` labels the turn with the agent that it is for.
+
     `regenerate`: the thread's last turn, which `turn_id` names, is regenerated from its stored message, with memory
     only if it was run so before. An unfinished one is simply run. `chat` is a chat client's part; without a thread the
     request is answered, and nothing of it is stored.
@@ -32,6 +34,7 @@ class TurnRequest:
     turn_id: str | None = None
     metadata: Json = field(default_factory=dict[str, Any])
     options: Json = field(default_factory=dict[str, Any])
+    agent_id: str | None = None
     wants_tokens: bool = False
     regenerate: bool = False
     chat: ClientChat | None = None
@@ -85,6 +88,7 @@ class RunningTurn(Listener):
             content=self.request.message,
             created_at=created_at,
             metadata=self.request.metadata,
+            agent_id=self.request.agent_id,
         )
 
     def check_repeat(self, repeat: TurnRequest) -> None:

@@ -43,6 +43,7 @@ async def run_agent(
             message=body.message,
             turn_id=body.turn_id,
             metadata=body.metadata,
+            agent_id=body.agent_id,
             options=body.memory.model_dump(),
             wants_tokens=body.stream,
         )

@@ -12,14 +12,14 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
-from recollect.api.schemas.requests import WHOSE, Id, check_json, check_text
+from recollect.api.schemas.requests import AGENT, WHOSE, Id, check_json, check_text
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.documents.document_service import NewDocument, Upload
 from recollect.memory.values.errors import InvalidRequest, Problem, TooLarge, UnsupportedMedia
 
 MOST_FIELDS = 20
 MOST_FIELD_BYTES = 1_000_000
-FORM_FIELDS = ("user_id", "scope", "text", "title", "domain", "source", "metadata")
+FORM_FIELDS = ("user_id", "scope", "text", "title", "domain", "source", "metadata", "agent_id")
 
 Domain = Annotated[str, Field(strict=True, min_length=1, max_length=64), AfterValidator(check_text)]
 
@@ -49,10 +49,11 @@ class DocumentRequest(BaseModel):
     metadata: Annotated[dict[str, Any], AfterValidator(check_json)] = Field(
         default_factory=dict, description="Kept with it; in a form as JSON text."
     )
+    agent_id: Id | None = Field(None, description=AGENT)
 
     def given(self) -> NewDocument:
         """Return what is said of the document."""
-        return NewDocument(self.title, self.domain, self.source, self.metadata)
+        return NewDocument(self.title, self.domain, self.source, self.metadata, self.agent_id)
 
 
 class DocumentForm(DocumentRequest):

@@ -130,6 +130,7 @@ class FilterAnswer(BaseModel):
     complete: bool
 
 
+LABEL = "Only where it has the label of an agent."
 FILTERED = "Only where a filter was given."
 
 
@@ -210,6 +211,7 @@ class MessageAnswer(BaseModel):
     content: str
     metadata: dict[str, Any]
     created_at: str
+    agent_id: str | None = Field(None, description=LABEL)
     messages: list[FurtherAnswer] | None = Field(None, description="Only of a user's message: what followed it.")
 
 
@@ -312,6 +314,8 @@ class FactAnswer(BaseModel):
     turn_id: str | None
     source: Literal["turn", "manual", "tool", "import", "text"]
     tags: list[str]
+    metadata: dict[str, Any]
+    agent_id: str | None = Field(None, description=LABEL)
     importance: float
     pinned: bool
     evidence: str | None

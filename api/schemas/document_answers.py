@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from recollect.api.schemas.answers import FILTERED, FilterAnswer
+from recollect.api.schemas.answers import FILTERED, LABEL, FilterAnswer
 
 
 class DocumentAnswer(BaseModel):
@@ -26,6 +26,7 @@ class DocumentAnswer(BaseModel):
     passages: int
     created_at: str
     updated_at: str
+    agent_id: str | None = Field(None, description=LABEL)
 
 
 class DocumentsAnswer(BaseModel):

@@ -5,7 +5,17 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 
 from recollect.api.schemas.answers import FILTERED, ChangeAnswer, FactAnswer, FilterAnswer, RefusedAnswer
-from recollect.api.schemas.requests import MOST_LISTED, MOST_TEXT, WHOSE, Id, MessageText, Weight, check_text
+from recollect.api.schemas.requests import (
+    AGENT,
+    MOST_LISTED,
+    MOST_TEXT,
+    WHOSE,
+    Id,
+    MessageText,
+    Weight,
+    check_json,
+    check_text,
+)
 from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS
@@ -32,6 +42,10 @@ class _MemoryFields(BaseModel):
     )
     importance: Weight = Field(0.5, description="What the prompt prefers and eviction spares.")
     pinned: StrictBool = Field(False, description="Pinned: in every prompt of the user's, and never evicted.")
+    metadata: Annotated[dict[str, Any], AfterValidator(check_json)] = Field(
+        default_factory=dict, description="Any JSON object, which filters see."
+    )
+    agent_id: Id | None = Field(None, description=AGENT)
 
     def edit(self) -> FactEdit:
         """Return the fields that were given."""

@@ -78,6 +78,7 @@ Id = Annotated[
 ]
 MessageText = Annotated[str, Field(strict=True, min_length=1), AfterValidator(check_text)]
 """A message, as far as its form can say; MAX_MESSAGE_CHARACTERS bounds it in `Memory.check_message`."""
+AGENT = "The agent that it is for: a label, and a name in filters."
 WHOSE = "Whose memory it is; a key of one user's own may leave it out."
 Weight = Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)]
 Cosine = Annotated[StrictFloat, Field(ge=-1, le=1, allow_inf_nan=False)]
@@ -164,6 +165,7 @@ class AgentRequest(BaseModel):
     metadata: Annotated[dict[str, Any], AfterValidator(check_json)] = Field(
         default_factory=dict, description="Kept with the user's message."
     )
+    agent_id: Id | None = Field(None, description=AGENT)
     memory: MemoryOptions = MemoryOptions.model_validate({})
 
     @model_validator(mode="before")
@@ -259,6 +261,7 @@ class ExchangeRequest(BaseModel):
         [], max_length=MOST_FURTHER, description="What else was said in the turn, in order; the user's are evidence."
     )
     learn: StrictBool = Field(True, description="False: stored and indexed, and nothing is learned from it.")
+    agent_id: Id | None = Field(None, description=AGENT)
     wait_for_memory: StrictBool = Field(False, description="Answer once the turn was learned from.")
 
     def given(self) -> GivenExchange:
@@ -273,6 +276,7 @@ class ExchangeRequest(BaseModel):
                 for one in self.messages
             ),
             learn=self.learn,
+            agent_id=self.agent_id,
         )
 
 
@@ -311,6 +315,11 @@ class FactRequest(BaseModel):
     thread_id: Id | None = Field(None, description="Of scope `thread`: where the fact lives.")
     valid_from: Time | None = Field(None, description="It holds from then on; null: from now on.")
     valid_to: Time | None = Field(None, description="It holds until just before then; null: without end.")
+
+    metadata: Annotated[dict[str, Any], AfterValidator(check_json)] = Field(
+        default_factory=dict, description="Any JSON object, which filters see."
+    )
+    agent_id: Id | None = Field(None, description=AGENT)
 
     def edit(self) -> FactEdit:
         """Return the fields that were given."""

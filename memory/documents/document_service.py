@@ -42,6 +42,7 @@ class NewDocument:
     domain: str | None = None
     source: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    agent_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +242,7 @@ class DocumentService:
         """
         documents, now = self.store.documents, self.clock()
         said: dict[str, Any] = {"title": given.title, "domain": given.domain, "metadata": given.metadata}
+        said["agent_id"] = given.agent_id
         if old.version and not old.incoming and old.content_hash == content.hash and old.status != "failed":
             told = old.revised(**said, updated_at=now)
             if all(getattr(old, name) == value for name, value in said.items()):

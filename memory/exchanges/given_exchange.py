@@ -8,7 +8,7 @@ from typing import Any
 from recollect.memory.values.errors import InvalidRequest, Problem
 from recollect.memory.values.further_message import MOST_FURTHER, FurtherMessage
 from recollect.memory.values.mem_config import MemoryConfig
-from recollect.memory.values.scope import check_id
+from recollect.memory.values.scope import ID_RULE, is_id
 from recollect.memory.values.text import message_problem, text_problem
 
 MOST_AT_ONCE = 100
@@ -28,13 +28,17 @@ class SaidMessage:
 
 @dataclass(frozen=True, slots=True)
 class GivenExchange:
-    """An exchange as it is given: `assistant` None stands for no reply; without `learn` it teaches nothing."""
+    """An exchange as it is given: `assistant` None stands for no reply; without `learn` it teaches nothing.
+
+    `agent_id` labels its turn.
+    """
 
     user: SaidMessage
     assistant: SaidMessage | None = None
     turn_id: str | None = None
     messages: tuple[FurtherMessage, ...] = ()
     learn: bool = True
+    agent_id: str | None = None
 
 
 def exchange_problems(config: MemoryConfig, given: GivenExchange, place: str = "") -> list[Problem]:
@@ -53,12 +57,9 @@ def exchange_problems(config: MemoryConfig, given: GivenExchange, place: str = "
         named.append((f"messages.{number}", one.name))
     told += [(f"{where}.name", _name_problem(name)) for where, name in named]
     problems = [Problem(f"{place}{where}", problem) for where, problem in told if problem is not None]
-    if given.turn_id is not None:
-        try:
-            check_id("turn_id", given.turn_id)
-        except InvalidRequest as error:
-            problems += [Problem(f"{place}{one.field}", one.problem) for one in error.problems]
-    return problems
+    ids = {"turn_id": given.turn_id, "agent_id": given.agent_id}
+    wrong = [name for name, value in ids.items() if value is not None and not is_id(value)]
+    return problems + [Problem(f"{place}{name}", f"must be {ID_RULE} and not '.' or '..'") for name in wrong]
 
 
 def check_exchanges(config: MemoryConfig, given: Sequence[tuple[str, GivenExchange]]) -> None:

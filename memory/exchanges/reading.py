@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Any, cast, get_args
 
 from recollect.memory.exchanges.given_exchange import GivenExchange, SaidMessage
-from recollect.memory.transfer.import_line import json_problem
 from recollect.memory.values.errors import InvalidRequest, Problem
 from recollect.memory.values.further_message import FurtherMessage, FurtherRole
+from recollect.memory.values.json_values import json_problem
 from recollect.memory.values.times import from_ms, to_ms
 
 MOST_DEPTH = 20
@@ -20,7 +20,7 @@ def read_exchange(said: Mapping[str, Any], *, now: datetime, place: str = "") ->
     Raises:
         InvalidRequest: a field is missing, unknown or of a wrong type.
     """
-    _check_fields(said, ("user", "assistant", "turn_id", "messages", "learn", "wait_for_memory"), place)
+    _check_fields(said, ("user", "assistant", "turn_id", "messages", "learn", "wait_for_memory", "agent_id"), place)
     user = _read_said(said.get("user"), f"{place}user")
     answer = said.get("assistant")
     at = _in_milliseconds(user.created_at or now)
@@ -35,6 +35,7 @@ def read_exchange(said: Mapping[str, Any], *, now: datetime, place: str = "") ->
             )
         ),
         learn=_typed(said.get("learn", True), (bool,), f"{place}learn", "must be true or false"),
+        agent_id=_typed(said.get("agent_id"), (str, type(None)), f"{place}agent_id", "must be a text"),
     )
 
 

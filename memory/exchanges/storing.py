@@ -83,6 +83,7 @@ async def _turn(memory: Memory, scope: Scope, given: GivenExchange, turn_id: str
         metadata=said.metadata,
         position=last + 1 + last % 2,
         further=given.messages,
+        agent_id=given.agent_id,
     )
     reply = replace(
         message,

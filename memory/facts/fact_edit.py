@@ -1,7 +1,7 @@
 """Fact edit: checks what a person writes, and makes a new fact or the next revision of a known one."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypedDict
@@ -16,7 +16,8 @@ from recollect.memory.values.fact_limits import (
     MOST_TAGS,
     MOST_VALUE_CHARACTERS,
 )
-from recollect.memory.values.scope import GLOBAL_USER, Scope, check_id
+from recollect.memory.values.json_values import metadata_problem
+from recollect.memory.values.scope import GLOBAL_USER, ID_RULE, Scope, check_id, is_id
 from recollect.memory.values.text import text_problem
 
 
@@ -25,7 +26,8 @@ class FactEdit(TypedDict, total=False):
 
     `value` has 1-1,000 characters, `statement` at most 2,000 (None: made from key and value); at most 10 `tags` of
     1-64 characters; `importance` is in [0, 1]. A `scope` "thread" needs a `thread_id`. It holds from `valid_from`
-    (None: from now on, or as before) until just before `valid_to` (None: without end).
+    (None: from now on, or as before) until just before `valid_to` (None: without end). `metadata` is a JSON object of
+    at most 20 levels and 100,000 characters; `agent_id` labels the fact.
     """
 
     value: str
@@ -37,6 +39,8 @@ class FactEdit(TypedDict, total=False):
     thread_id: str | None
     valid_from: datetime | None
     valid_to: datetime | None
+    metadata: Mapping[str, Any]
+    agent_id: str | None
 
 
 def check_key(key: str) -> str:
@@ -130,7 +134,7 @@ def _values(fact: Fact, edit: FactEdit) -> dict[str, Any]:
     if problems:
         raise _invalid(problems)
     given: dict[str, Any] = {**edit}
-    values: dict[str, Any] = {name: given[name] for name in ("importance", "pinned", "valid_to") if name in given}
+    values: dict[str, Any] = {name: given[name] for name in _PLAIN if name in given}
     if "tags" in edit:
         values["tags"] = tuple(dict.fromkeys(tag.strip() for tag in edit["tags"]))
     if given.get("valid_from") is not None:
@@ -141,6 +145,9 @@ def _values(fact: Fact, edit: FactEdit) -> dict[str, Any]:
     if ends is not None and ends <= begins:
         raise _invalid([Problem("valid_to", "must be after valid_from")])
     return values
+
+
+_PLAIN = ("importance", "pinned", "valid_to", "metadata", "agent_id")
 
 
 def _texts(fact: Fact, edit: FactEdit) -> dict[str, str]:
@@ -158,6 +165,8 @@ def _problems(edit: FactEdit) -> list[Problem]:
         "statement": _statement_problem(edit.get("statement")),
         "tags": _tags_problem(edit.get("tags", ())),
         "importance": _importance_problem(edit.get("importance", 0.5)),
+        "metadata": metadata_problem(edit.get("metadata", {})),
+        "agent_id": _id_problem(edit.get("agent_id")),
     }
     return [Problem(name, problem) for name, problem in checks.items() if problem is not None]
 
@@ -190,6 +199,10 @@ def _tags_problem(tags: Sequence[str]) -> str | None:
 
 def _importance_problem(importance: float) -> str | None:
     return None if math.isfinite(importance) and 0 <= importance <= 1 else "must be between 0 and 1"
+
+
+def _id_problem(agent_id: str | None) -> str | None:
+    return None if agent_id is None or is_id(agent_id) else f"must be {ID_RULE} and not '.' or '..'"
 
 
 def _invalid(problems: list[Problem]) -> InvalidRequest:

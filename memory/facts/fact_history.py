@@ -40,6 +40,8 @@ def _from_version(fact: Fact, version: Mapping[str, Any]) -> Fact:
         fact,
         **{name: version[name] for name in names},
         tags=tuple(version["tags"]),
+        metadata=version.get("metadata") or {},
+        agent_id=version.get("agent_id"),
         updated_at=_time(version["updated_at"]),
         confirmed_at=_time(version["confirmed_at"]),
         valid_from=_time(version["valid_from"]),
@@ -57,7 +59,7 @@ def versions(fact: Fact) -> list[dict[str, Any]]:
 
 
 def tombstone(fact: Fact, *, at: datetime) -> Fact:
-    """Return the next revision of a forgotten fact: without key, texts, tags, quote and earlier versions."""
+    """Return the next revision of a forgotten fact: without key, texts, tags, metadata, quote and earlier versions."""
     return fact.revised(
         at=at,
         key=None,
@@ -65,6 +67,7 @@ def tombstone(fact: Fact, *, at: datetime) -> Fact:
         statement="",
         evidence=None,
         tags=(),
+        metadata={},
         history=(),
         status="forgotten",
         ended=fact.ended if fact.status == "forgotten" else Ended("person", at, reason="forgotten"),

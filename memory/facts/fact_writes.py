@@ -23,11 +23,21 @@ class FactWrites:
 
     facts: Facts
 
-    async def do(self, scope: Scope, writes: Sequence[PlannedWrite], *, turn_id: str | None = None) -> None:
-        """Insert, end and confirm facts in the order of the plan. Without `turn_id` a text in `scope` taught them."""
+    async def do(
+        self,
+        scope: Scope,
+        writes: Sequence[PlannedWrite],
+        *,
+        turn_id: str | None = None,
+        agent_id: str | None = None,
+    ) -> None:
+        """Insert, end and confirm facts in the order of the plan. Without `turn_id` a text in `scope` taught them.
+
+        New facts are labelled with `agent_id`.
+        """
         inserted: list[Fact] = []
         for write in writes:
-            new = write.new_fact(user_id=scope.user_id, thread_id=scope.thread_id, turn_id=turn_id)
+            new = write.new_fact(user_id=scope.user_id, thread_id=scope.thread_id, turn_id=turn_id, agent_id=agent_id)
             if new is not None:
                 await self.facts.insert(new)
                 inserted.append(new)

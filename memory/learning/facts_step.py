@@ -197,7 +197,7 @@ class FactsStep(StepWork):
         facts, inserted = self.store.facts, [write.inserts for write in writes if write.inserts is not None]
         async with fence.writing() as writing:
             writing.on_erased(lambda: facts.remove(user_id=message.user_id, fact_ids=inserted))
-            await FactWrites(facts).do(message.scope, writes, turn_id=message.turn_id)
+            await FactWrites(facts).do(message.scope, writes, turn_id=message.turn_id, agent_id=message.agent_id)
         self.bounds.touch(message.user_id)
         if any(write.inserts and write.scope == "thread" for write in writes):
             await self.bounds.trim_thread(message.scope)

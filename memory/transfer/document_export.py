@@ -65,5 +65,6 @@ def _line(document: Document, passages: Sequence[Passage], number: int, *, is_la
         error=document.error,
         characters=document.characters,
         pages=document.pages,
+        agent_id=document.agent_id,
     )
     return {"type": "document", **to_plain(shown, sparse=True)}

@@ -80,6 +80,7 @@ async def _put(memory: Memory, header: ExportedDocument, pieces: Sequence[Piece]
         domain=header.domain,
         source=header.source,
         metadata=header.metadata or {},
+        agent_id=header.agent_id,
         status="processing" if pieces else "failed",
         error=None if pieces else header.error,
         incoming=version if pieces else 0,

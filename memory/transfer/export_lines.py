@@ -102,6 +102,7 @@ def _message(message: Message) -> ExportedMessage:
         name=message.name,
         message_id=message.imported_id,
         metadata=dict(message.metadata) or None,
+        agent_id=message.agent_id,
         further=message.further,
     )
 

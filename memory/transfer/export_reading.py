@@ -21,12 +21,13 @@ from recollect.memory.transfer.exported_update import (
     sift_update,
     tags_problem,
 )
-from recollect.memory.transfer.import_line import MOST_ID_CHARACTERS, BadLine, json_problem, read_time, thread_of
+from recollect.memory.transfer.import_line import MOST_ID_CHARACTERS, BadLine, read_time, thread_of
 from recollect.memory.transfer.plain_values import Unfit, from_plain
 from recollect.memory.values.errors import InvalidRequest
 from recollect.memory.values.fact import Ended, Fact, FactSource
 from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS, MOST_VALUE_CHARACTERS, MOST_VERSIONS
 from recollect.memory.values.further_message import MOST_FURTHER
+from recollect.memory.values.json_values import json_problem, metadata_problem
 from recollect.memory.values.scope import check_id, is_uuid
 from recollect.memory.values.times import from_ms, to_ms
 
@@ -144,6 +145,8 @@ class _Version:
     valid_from: datetime
     valid_to: datetime | None
     ended: Ended
+    metadata: Mapping[str, Any] | None = None
+    agent_id: str | None = None
 
 
 class ReadLine(NamedTuple):
@@ -242,7 +245,9 @@ def _fact(said: Mapping[str, Any]) -> Fact:
     _refuse(key_problem(line.key))
     if line.scope == "global" or (line.scope == "thread" and line.thread_id is None):
         raise Unfit("scope must be user, or thread with a thread_id")
-    _check_ids(**{name: one for name in ("thread_id", "turn_id") if (one := getattr(line, name)) is not None})
+    _check_ids(
+        **{name: one for name in ("thread_id", "turn_id", "agent_id") if (one := getattr(line, name)) is not None}
+    )
     _check_fact_texts(line)
     if not 0 <= line.importance <= 1:
         raise Unfit("importance must be between 0 and 1")
@@ -261,7 +266,15 @@ def _fact(said: Mapping[str, Any]) -> Fact:
 
 def _check_fact_texts(line: Fact) -> None:
     if line.status == "forgotten":
-        if line.key is not None or line.value or line.statement or line.evidence or line.tags or line.history:
+        if (
+            line.key is not None
+            or line.value
+            or line.statement
+            or line.evidence
+            or line.tags
+            or line.metadata
+            or line.history
+        ):
             raise Unfit("what is forgotten has no text")
         return
     if not line.statement or not line.value:
@@ -272,6 +285,8 @@ def _check_fact_texts(line: Fact) -> None:
     _check_length("evidence", line.evidence, MOST_EVIDENCE_CHARACTERS)
     _check_length("ended.reason", line.ended.reason if line.ended is not None else None, MOST_REMARK_CHARACTERS)
     _refuse(tags_problem(line.tags))
+    problem = metadata_problem(dict(line.metadata))
+    _refuse(f"metadata {problem}" if problem is not None else None)
 
 
 def _check_version(version: _Version, path: str) -> None:

@@ -42,6 +42,7 @@ class ExportedMessage:
     message_id: str | None = None
     metadata: Mapping[str, Any] | None = None
     further: tuple[FurtherMessage, ...] = ()
+    agent_id: str | None = None
 
     @property
     def message(self) -> Message:
@@ -57,6 +58,7 @@ class ExportedMessage:
             self.metadata or {},
             imported_id=self.message_id,
             further=self.further,
+            agent_id=self.agent_id,
         )
 
 
@@ -185,6 +187,7 @@ class ExportedDocument:
     error: str | None = None
     characters: int = 0
     pages: int | None = None
+    agent_id: str | None = None
 
 
 Exported = ExportedMessage | ExportedTurn | ExportedThread | ExportedSummary | ExportedDocument | Fact

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast
 
-from recollect.memory.transfer.import_line import json_problem
 from recollect.memory.transfer.plain_values import Unfit, from_plain
 from recollect.memory.values.decision import Change, Proposal, RefusedProposal
 from recollect.memory.values.fact import fold, is_key
@@ -18,6 +17,7 @@ from recollect.memory.values.fact_limits import (
     MOST_TAGS,
     MOST_VALUE_CHARACTERS,
 )
+from recollect.memory.values.json_values import json_problem
 from recollect.memory.values.planned_write import PlannedWrite
 from recollect.memory.values.scope import is_uuid
 from recollect.memory.values.turn import derived_id

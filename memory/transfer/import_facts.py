@@ -1,7 +1,7 @@
 """Reads the facts and summaries of an import, and stores its facts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, cast
@@ -18,11 +18,12 @@ from recollect.memory.values.fact_limits import (
     MOST_TAGS,
     MOST_VALUE_CHARACTERS,
 )
+from recollect.memory.values.json_values import metadata_problem
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import derived_id
 
 MOST_SUMMARY_CHARACTERS = 40_000
-_FACT_FIELDS = frozenset({"user_id", "key", "value", "timestamp", "tags"})
+_FACT_FIELDS = frozenset({"user_id", "key", "value", "timestamp", "tags", "metadata", "agent_id"})
 _SUMMARY_FIELDS = frozenset({"user_id", "thread_id", "content"})
 
 
@@ -35,6 +36,8 @@ class ImportFact:
     value: str
     at: datetime | None
     tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    agent_id: str | None = None
 
     @property
     def id(self) -> str:
@@ -71,6 +74,8 @@ def read_extra(said: Mapping[str, Any], kind: str) -> ImportFact | ImportSummary
             read_text(said, "value", most=most),
             None if time is None else read_time(time),
             _tags(said.get("tags")),
+            _metadata(said.get("metadata")),
+            None if said.get("agent_id") is None else read_id(said, "agent_id"),
         )
     check_fields(said, known=_SUMMARY_FIELDS, needed=("user_id", "thread_id", "content"))
     scope = Scope(read_id(said, "user_id"), read_id(said, "thread_id"))
@@ -114,6 +119,13 @@ def _tags(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
+def _metadata(value: object) -> Mapping[str, Any]:
+    problem = None if value is None else metadata_problem(value)
+    if problem is not None:
+        raise BadLine(f"metadata {problem}.")
+    return cast("Mapping[str, Any]", value or {})
+
+
 def _gives_way(fact: Fact, given: ImportFact, begins: datetime) -> bool:
     """Tell whether `given`, which holds from `begins`, may replace `fact`."""
     is_other = fold(fact.value) != fold(given.value)
@@ -143,4 +155,6 @@ def _fact(given: ImportFact, *, begins: datetime, now: datetime, replaces: str |
         source="import",
         tags=given.tags,
         replaces=replaces,
+        metadata=given.metadata,
+        agent_id=given.agent_id,
     )

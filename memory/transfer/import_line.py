@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Any, Literal, cast
 
 from recollect.memory.values.errors import InvalidRequest
+from recollect.memory.values.json_values import MOST_METADATA_DEPTH, json_problem
 from recollect.memory.values.scope import check_id
 from recollect.memory.values.text import MOST_MESSAGE_CHARACTERS, MOST_REPLY_CHARACTERS, text_problem
 from recollect.memory.values.times import from_ms, to_ms
@@ -18,7 +19,6 @@ MOST_LINE_BYTES = 4_000_000
 MOST_OBJECT_BYTES = 16_000_000
 """Limit of a line that is an object: the longest reply with every character escaped, and its other fields."""
 MOST_ID_CHARACTERS = 128
-MOST_METADATA_DEPTH = 20
 _NEEDED = ("user_id", "thread_id", "role", "content", "timestamp")
 _FIELDS = frozenset({*_NEEDED, "name", "message_id", "pair_id", "metadata"})
 _MOST_SHOWN_CHARACTERS = 40
@@ -223,24 +223,6 @@ def _metadata(value: object) -> Mapping[str, Any]:
     if problem is not None:
         raise BadLine(f"metadata {problem}.")
     return cast("dict[str, Any]", value)
-
-
-def json_problem(value: object, levels: int) -> str | None:
-    """Return why a store cannot hold the JSON: a text, a number, or more than `levels` levels; None where it can."""
-    if isinstance(value, str):
-        return text_problem(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return "must not contain NaN or Infinity"
-    if not isinstance(value, dict | list):
-        return None
-    if levels == 0:
-        return "must not be nested deeper than is taken"
-    if isinstance(value, dict):
-        inner = cast("dict[str, object]", value)
-        parts: list[object] = [*inner.keys(), *inner.values()]
-    else:
-        parts = cast("list[object]", value)
-    return next((problem for part in parts if (problem := json_problem(part, levels - 1)) is not None), None)
 
 
 def _shown(name: str) -> str:

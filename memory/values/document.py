@@ -20,6 +20,7 @@ class Document:
 
     `version` is the version of its passages (0: none yet); `incoming` is the version that is being written, or 0.
     `pages` is None for kinds without pages. `error` says why `status` is "failed". `revision` rises with every write.
+    `agent_id` labels it with the agent that it was added for.
     """
 
     id: str
@@ -40,6 +41,7 @@ class Document:
     version: int = 0
     incoming: int = 0
     revision: int = 0
+    agent_id: str | None = None
 
     def revised(self, **changes: Any) -> "Document":
         """Return the next revision, with `changes` applied."""
@@ -67,6 +69,7 @@ class Document:
             "passages": self.passages,
             "created_at": iso(self.created_at),
             "updated_at": iso(self.updated_at),
+            **({} if self.agent_id is None else {"agent_id": self.agent_id}),
         }
 
 

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -60,7 +60,8 @@ class Fact:
     out), who made it "rejected"; "undone" was taken back with its turn; "forgotten" is a tombstone without text.
     `ended` says what superseded or deleted an active fact (its validity may continue until `valid_to`), or what gave it
     its `status`. `revision` rises with every write; `indexed` says that the index holds what this revision calls for.
-    `history` are earlier versions under this id, as JSON, oldest first.
+    `history` are earlier versions under this id, as JSON, oldest first. `metadata` is plain JSON of a person's or a
+    program's; `agent_id` labels it with the agent that it was learned or written for.
     """
 
     id: str
@@ -88,6 +89,8 @@ class Fact:
     revision: int = 1
     indexed: bool = False
     history: tuple[Mapping[str, Any], ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    agent_id: str | None = None
 
     @property
     def text(self) -> str:
@@ -128,7 +131,8 @@ class Fact:
         for name in ("created_at", "updated_at", "confirmed_at", "valid_from", "valid_to"):
             shown[name] = iso(shown[name]) if shown[name] is not None else None
         shown["valid_from"] = self._version_from() or shown["valid_from"]
-        return {**shown, "tags": list(self.tags), "status": self.shown_status}
+        shown |= {"tags": list(self.tags), "status": self.shown_status, "metadata": dict(self.metadata)}
+        return shown if self.agent_id is None else {**shown, "agent_id": self.agent_id}
 
     def _version_from(self) -> str | None:
         """Return since when its present text holds, where a change in place has ended another text; else None.
@@ -148,7 +152,8 @@ class Fact:
     def version(self) -> str:
         """The version of what a person sees and edits; a confirmation alone does not change it."""
         told = (self.key, self.value, self.statement, self.scope, self.thread_id, self.tags, self.importance)
-        return version_of(*told, self.pinned, self.valid_from, self.valid_to, self.shown_status)
+        more = () if not self.metadata and self.agent_id is None else (dict(self.metadata), self.agent_id)
+        return version_of(*told, self.pinned, self.valid_from, self.valid_to, self.shown_status, *more)
 
     def as_version(self) -> dict[str, Any]:
         """Return the fact as one version of a history: its shown fields, and what ended it."""

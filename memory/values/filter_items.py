@@ -15,6 +15,7 @@ def message_item(message: Message) -> Item:
         message.created_at,
         role=message.role,
         name=message.name,
+        agent_id=message.agent_id,
         thread_id=message.thread_id,
         metadata=message.metadata,
     )
@@ -22,7 +23,14 @@ def message_item(message: Message) -> Item:
 
 def fact_item(fact: Fact) -> Item:
     """Return a fact as an item."""
-    return Item("fact", fact.created_at, source=fact.source, thread_id=fact.thread_id)
+    return Item(
+        "fact",
+        fact.created_at,
+        source=fact.source,
+        agent_id=fact.agent_id,
+        thread_id=fact.thread_id,
+        metadata=fact.metadata,
+    )
 
 
 def summary_item(record: ThreadRecord) -> Item:
@@ -32,4 +40,10 @@ def summary_item(record: ThreadRecord) -> Item:
 
 def document_item(document: Document) -> Item:
     """Return a document as an item, which stands for its passages too."""
-    return Item("document", document.created_at, source=document.source, metadata=document.metadata)
+    return Item(
+        "document",
+        document.created_at,
+        source=document.source,
+        agent_id=document.agent_id,
+        metadata=document.metadata,
+    )

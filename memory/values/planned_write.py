@@ -44,10 +44,12 @@ class PlannedWrite:
         """The time of all its writes (UTC)."""
         return from_ms(self.at_ms)
 
-    def new_fact(self, *, user_id: str, thread_id: str | None, turn_id: str | None) -> Fact | None:
+    def new_fact(
+        self, *, user_id: str, thread_id: str | None, turn_id: str | None, agent_id: str | None = None
+    ) -> Fact | None:
         """Return the fact to insert, or None. A repeated call for one turn returns an equal fact.
 
-        Without `turn_id`, the fact was learned from a text that is no turn.
+        Without `turn_id`, the fact was learned from a text that is no turn. `agent_id` is the turn's label.
         """
         if self.inserts is None:
             return None
@@ -72,4 +74,5 @@ class PlannedWrite:
             replaces=self.replaces,
             status=self.status,
             proposes=self.proposes,
+            agent_id=agent_id,
         )

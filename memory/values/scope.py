@@ -21,13 +21,18 @@ def is_uuid(text: object) -> bool:
         return False
 
 
+def is_id(text: object) -> bool:
+    """Tell whether `text` fits `ID_RULE` and is neither "." nor ".."."""
+    return isinstance(text, str) and _ID.fullmatch(text) is not None and text not in {".", ".."}
+
+
 def check_id(field: str, value: str) -> str:
     """Return `value` if it fits `ID_RULE` and is neither "." nor "..".
 
     Raises:
         InvalidRequest: it does not; the error names `field`.
     """
-    if _ID.fullmatch(value) and value not in {".", ".."}:
+    if is_id(value):
         return value
     raise InvalidRequest(
         f"{field} is not a valid id.",

@@ -57,7 +57,8 @@ class Message:
     knew only one of them, the other is `absent`, has no text, and is never shown, searched or counted.
 
     `further` are the messages between a user's message and its reply, of a turn that another agent ran; `place` counts
-    them from 1 where one of them is shown as a message of its own.
+    them from 1 where one of them is shown as a message of its own. `agent_id` labels both messages with the agent that
+    the turn was for.
     """
 
     user_id: str
@@ -73,6 +74,7 @@ class Message:
     absent: bool = False
     further: tuple[FurtherMessage, ...] = ()
     place: int = 0
+    agent_id: str | None = None
 
     @property
     def id(self) -> str:
@@ -108,6 +110,8 @@ class Message:
             "metadata": dict(self.metadata),
             "created_at": iso(self.created_at),
         }
+        if self.agent_id is not None:
+            shown["agent_id"] = self.agent_id
         return {**shown, **further_json(self.further)} if self.further else shown
 
 

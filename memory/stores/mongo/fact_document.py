@@ -2,13 +2,15 @@
 
 `_id` joins user and fact, so that an id is unique per user. `home` is the id of the thread in which
 the fact holds (working memory), or "" for all threads. `state` is "open", "ended", or the status of an inactive fact.
-`until` is the end of its validity, far in the future where it has none. `ended` and `history` are JSON texts.
+`until` is the end of its validity, far in the future where it has none. `ended`, `history` and `metadata` are JSON
+texts.
 """
 
 from dataclasses import fields
 from datetime import UTC, datetime
 
 from recollect.memory.stores.fact_json import ended_from_json, ended_to_json, history_from_json, history_to_json
+from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.mongo.connection import MARK, Record
 from recollect.memory.values.fact import Fact
 
@@ -30,6 +32,7 @@ def from_fact(fact: Fact) -> Record:
         "tags": list(fact.tags),
         "ended": ended_to_json(fact.ended),
         "history": history_to_json(fact.history),
+        "metadata": to_json(fact.metadata),
         "home": fact.home or "",
         "state": _state(fact),
         "until": fact.valid_to or _ENDLESS,
@@ -42,6 +45,7 @@ def to_fact(document: Record) -> Fact:
     values["tags"] = tuple(document["tags"])
     values["ended"] = ended_from_json(document.get("ended"))
     values["history"] = history_from_json(document.get("history", "[]"))
+    values["metadata"] = from_json(document.get("metadata", "{}"))
     return Fact(**values)
 
 

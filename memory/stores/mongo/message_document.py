@@ -44,6 +44,7 @@ def from_message(message: Message) -> Record:
         "absent": message.absent,
         **({"further": to_json(further_json(message.further))} if message.further else {}),
         **({"said_hash": said_hash(message.content)} if message.role == "user" and not message.absent else {}),
+        **({"agent_id": message.agent_id} if message.agent_id is not None else {}),
     }
 
 
@@ -89,6 +90,7 @@ def to_message(document: Record) -> Message:
         imported_id=document.get("imported_id"),
         absent=document.get("absent", False),
         further=read_further(from_json(document["further"])) if "further" in document else (),
+        agent_id=document.get("agent_id"),
     )
 
 

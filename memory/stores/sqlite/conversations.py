@@ -244,4 +244,5 @@ def _values(message: Message) -> dict[str, Any]:
         "metadata": to_json(message.metadata),
         "imported": message.imported_id,
         "absent": int(message.absent),
+        "agent": message.agent_id,
     }

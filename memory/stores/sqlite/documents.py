@@ -16,7 +16,7 @@ from recollect.memory.values.times import from_ms, to_ms
 
 _DOCUMENT = (
     *("id", "user_id", "title", "kind", "content_hash", "created_at", "updated_at", "domain", "source", "metadata"),
-    *("status", "error", "characters", "pages", "passages", "version", "incoming", "revision"),
+    *("status", "error", "characters", "pages", "passages", "version", "incoming", "revision", "agent_id"),
 )
 _COLUMNS = ", ".join(_DOCUMENT)
 _PLACES = ", ".join("?" * len(_DOCUMENT))
@@ -163,7 +163,7 @@ def _from_document(document: Document) -> Row:
         *(document.id, document.user_id, document.title, document.kind, document.content_hash),
         *(to_ms(document.created_at), to_ms(document.updated_at), document.domain, document.source),
         *(to_json(document.metadata), document.status, document.error, document.characters, document.pages),
-        *(document.passages, document.version, document.incoming, document.revision),
+        *(document.passages, document.version, document.incoming, document.revision, document.agent_id),
     )
 
 

@@ -3,6 +3,7 @@
 import json
 
 from recollect.memory.stores.fact_json import ended_from_json, ended_to_json, history_from_json, history_to_json
+from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.sqlite.database import Row
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.times import from_ms, to_ms
@@ -10,7 +11,7 @@ from recollect.memory.values.times import from_ms, to_ms
 _FACT = (
     *("id", "user_id", "key", "value", "statement", "created_at", "updated_at", "confirmed_at", "valid_from"),
     *("valid_to", "scope", "thread_id", "turn_id", "source", "tags", "importance", "pinned", "evidence", "replaces"),
-    *("status", "proposes", "ended", "revision", "indexed", "history"),
+    *("status", "proposes", "ended", "revision", "indexed", "history", "metadata", "agent_id"),
 )
 CREATED_AT = _FACT.index("created_at")
 """Where `created_at` stands in a row; the id stands first."""
@@ -26,7 +27,8 @@ def from_fact(fact: Fact) -> Row:
         None if fact.valid_to is None else to_ms(fact.valid_to),
         *(fact.scope, fact.thread_id, fact.turn_id, fact.source, json.dumps(fact.tags, ensure_ascii=False)),
         *(fact.importance, int(fact.pinned), fact.evidence, fact.replaces, fact.status, fact.proposes),
-        *(ended_to_json(fact.ended), fact.revision, int(fact.indexed), history_to_json(fact.history), fact.home or ""),
+        *(ended_to_json(fact.ended), fact.revision, int(fact.indexed), history_to_json(fact.history)),
+        *(to_json(fact.metadata), fact.agent_id, fact.home or ""),
     )
 
 
@@ -34,7 +36,7 @@ def to_fact(row: Row) -> Fact:
     """Return the fact of a row of FACT_COLUMNS."""
     (fact_id, user_id, key, value, statement, created_at, updated_at, confirmed_at, valid_from, *rest) = row
     valid_to, scope, thread_id, turn_id, source, tags, importance, pinned, evidence, replaces, *state = rest
-    status, proposes, ended, revision, indexed, history = state
+    status, proposes, ended, revision, indexed, history, metadata, agent_id = state
     return Fact(
         id=fact_id,
         user_id=user_id,
@@ -61,4 +63,6 @@ def to_fact(row: Row) -> Fact:
         revision=revision,
         indexed=bool(indexed),
         history=history_from_json(history),
+        metadata=from_json(metadata),
+        agent_id=agent_id,
     )

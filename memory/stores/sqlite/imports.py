@@ -20,8 +20,7 @@ from recollect.memory.values.update import Update
 
 _STORED = (
     *("user_id", "thread_id", "turn_id", "role", "created_at", "name", "content", "metadata", "imported_id", "absent"),
-    "further",
-    "said_hash",
+    *("further", "said_hash", "agent_id"),
     *("result", "status", "indexed", "update_json", "said"),
 )
 _OF_A_MESSAGE = (None, None, 0, None, 2)
@@ -171,4 +170,5 @@ def _values(message: Message) -> tuple[Any, ...]:
         *(message.content, to_json(message.metadata), message.imported_id, int(message.absent)),
         to_json(further_json(message.further)) if message.further else None,
         hash_of(message),
+        message.agent_id,
     )

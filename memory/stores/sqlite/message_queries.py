@@ -16,8 +16,9 @@ NOT EXISTS (
 
 ACCEPT = """
 INSERT INTO messages
-    (user_id, thread_id, turn_id, role, name, content, metadata, imported_id, absent, said_hash, position, created_at)
-SELECT :user, :thread, :turn, :role, :name, :content, :metadata, :imported, :absent, :hash,
+    (user_id, thread_id, turn_id, role, name, content, metadata, imported_id, absent, said_hash, agent_id, position,
+     created_at)
+SELECT :user, :thread, :turn, :role, :name, :content, :metadata, :imported, :absent, :hash, :agent,
     newest + 1 + newest % 2, max(:now, latest + 1)
 FROM (SELECT
     (SELECT coalesce(max(position), 0) FROM messages WHERE user_id = :user AND thread_id = :thread) AS newest,
@@ -28,10 +29,10 @@ RETURNING position, created_at
 """
 COMMIT = """
 INSERT INTO messages
-    (user_id, thread_id, turn_id, role, name, content, metadata, imported_id, absent, position, created_at, result,
-     status, indexed, update_json, said)
-SELECT :user, :thread, :turn, :role, :name, :content, :metadata, :imported, :absent, :position, :now, :result,
-    :status, :indexed, :update, 2 - absent - :absent
+    (user_id, thread_id, turn_id, role, name, content, metadata, imported_id, absent, agent_id, position, created_at,
+     result, status, indexed, update_json, said)
+SELECT :user, :thread, :turn, :role, :name, :content, :metadata, :imported, :absent, :agent, :position, :now,
+    :result, :status, :indexed, :update, 2 - absent - :absent
 FROM messages
 WHERE user_id = :user AND turn_id = :turn AND role = 'user' AND thread_id = :thread AND position = :position - 1
 ON CONFLICT DO NOTHING

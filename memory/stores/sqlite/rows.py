@@ -10,7 +10,7 @@ from recollect.memory.values.turn import Exchange, Message, Turn
 
 _MESSAGE = (
     *("user_id", "thread_id", "turn_id", "role", "position", "created_at", "name", "content", "metadata"),
-    *("imported_id", "absent", "further"),
+    *("imported_id", "absent", "further", "agent_id"),
 )
 _WIDTH = len(_MESSAGE)
 
@@ -45,6 +45,7 @@ def to_message(row: Row) -> Message:
         imported_id,
         absent,
         further,
+        agent_id,
         *_,
     ) = row
     return Message(
@@ -60,6 +61,7 @@ def to_message(row: Row) -> Message:
         imported_id=imported_id,
         absent=bool(absent),
         further=read_further(from_json(further)) if further is not None else (),
+        agent_id=agent_id,
     )
 
 

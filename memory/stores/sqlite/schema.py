@@ -263,7 +263,19 @@ PRAGMA user_version = 11;
 COMMIT;
 """
 
-SCRIPTS = (_EIGHTH, _NINTH, _TENTH, _ELEVENTH)
+# Metadata of facts, and the labels of agents.
+_TWELFTH = """
+BEGIN IMMEDIATE;
+ALTER TABLE messages ADD COLUMN agent_id TEXT;
+ALTER TABLE facts ADD COLUMN metadata TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE facts ADD COLUMN agent_id TEXT;
+ALTER TABLE documents ADD COLUMN agent_id TEXT;
+ALTER TABLE keys ADD COLUMN agent_id TEXT;
+PRAGMA user_version = 12;
+COMMIT;
+"""
+
+SCRIPTS = (_EIGHTH, _NINTH, _TENTH, _ELEVENTH, _TWELFTH)
 """Each brings a file up by one version, the first an empty one to `FIRST_VERSION`.
 
 Files were made by them, so they never change: a new version adds a script that ends with its number as `user_version`.

@@ -85,6 +85,7 @@ FACT: Shape = {
     **dict.fromkeys(("key", "thread_id", "turn_id", "evidence", "replaces", "proposes", "valid_to"), MAYBE),
     **dict.fromkeys(("created_at", "updated_at", "confirmed_at", "valid_from"), TEXT),
     "tags": (list,),
+    "metadata": (dict,),
     "importance": NUMBER,
     "pinned": (bool,),
 }

@@ -39,7 +39,7 @@ class ConversationsContract:
     more_than_a_batch = 260
 
     async def test_a_turn_comes_back_as_it_was_stored(self, store: Store):
-        given = replace(asked(), name="Ada L.", metadata=NASTY_METADATA)
+        given = replace(asked(), name="Ada L.", metadata=NASTY_METADATA, agent_id="support")
         message = await store.conversations.accept(given)
         assert message == replace(given, position=1)
         assert await store.conversations.turn(user_id="ada", turn_id="turn1") == Turn(message)

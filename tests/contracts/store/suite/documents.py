@@ -31,6 +31,7 @@ FULL = Document(
     version=4,
     incoming=5,
     revision=6,
+    agent_id="support",
 )
 
 

@@ -40,6 +40,8 @@ def full_fact() -> Fact:
         revision=7,
         indexed=True,
         history=(full_version(), {"value": "Bern", "tags": [], "ended": None}),
+        metadata=NASTY_METADATA,
+        agent_id="support",
     )
 
 

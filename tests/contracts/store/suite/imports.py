@@ -61,7 +61,7 @@ class ImportsContract:
             for text in NASTY_TEXTS
         )
         given = [past(1), past(2)]
-        given[0] = replace(given[0], message=replace(given[0].message, further=further))
+        given[0] = replace(given[0], message=replace(given[0].message, further=further, agent_id="support"))
         await store.imports.insert(given)
         expected = in_a_row(given)
         assert [await stored(store, f"turn{number}") for number in (1, 2)] == expected
