@@ -185,6 +185,9 @@ class Settings(BaseSettings):
     )
     system_prompt_file: Path | None = Field(None, description="File that replaces the assistant's own instructions.")
     agent_tools: bool = Field(default=True, description="Offer the agent its memory tools.")
+    allow_model_choice: bool = Field(
+        default=False, description="Let requests choose `model`, `instructions` and `parameters` of the agent's model."
+    )
 
     # What a turn recalls, where the request does not say.
     memory_window: int = Field(_DEFAULT.window, ge=0, le=50, description="Turns of the thread given verbatim.")

@@ -13,6 +13,7 @@ from recollect.graph.prompts import prompt_of
 from recollect.graph.spoken import Spoken, check_length
 from recollect.graph.state import Json, State
 from recollect.graph.turn_result import SAID_SEPARATOR, earlier_replies, recalled_json
+from recollect.memory.options.model_choice import ModelChoice
 from recollect.memory.ports.chat_model import ABOUT_TOOLS, ChatModel, ChatReply, ChatRequest, ToolCall
 from recollect.memory.values.errors import ModelUnavailable
 
@@ -58,18 +59,22 @@ def next_node(state: State) -> str:
 
 
 async def _built_in(state: State, live: LiveContext, spoken: Spoken) -> Json:
-    chat, model = live.chat, live.services.memory.chat
+    chat, model, choice = live.chat, live.services.memory.chat, ModelChoice(**state["choice"])
     prompt = await prompt_of(state, live.services, chat)
     request = ChatRequest(
         messages=prompt.messages,
         tools=state["tools"],
         memory=prompt.remembered.known(is_kept=not state["stateless"]),
-        parameters=_allowed(chat.parameters, with_tools=bool(state["tools"])),
-        model=chat.model,
+        parameters=_allowed({**chat.parameters, **choice.parameters}, with_tools=bool(state["tools"])),
+        model=chat.model or choice.model,
         api_key=chat.api_key,
         needs_tools=bool(chat.tools),
+        chosen=choice.names,
     )
-    reply = await (_streamed(model, request, spoken) if live.listener.wants_tokens else model.complete(request))
+    try:
+        reply = await (_streamed(model, request, spoken) if live.listener.wants_tokens else model.complete(request))
+    except ModelUnavailable as error:
+        raise choice.refused_by(error) or error from error
     return {
         "reply": reply.text,
         "tool_calls": [_as_json(call, state) for call in reply.tool_calls],

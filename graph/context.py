@@ -14,6 +14,7 @@ from recollect.graph.client_chat import ClientChat, Placed
 from recollect.graph.open_rounds import OpenRounds
 from recollect.graph.resources import Services, shared
 from recollect.memory.erasure.fences import Fence
+from recollect.memory.options.model_choice import ModelChoice
 from recollect.memory.values.turn import Message, Turn
 
 if TYPE_CHECKING:
@@ -108,8 +109,9 @@ class LiveContext(Context):
 
     `accepted.position` is 0 where the message is stored with the answer; its `thread_id` is empty where nothing is
     stored. `regenerates`: the turn has an answer already, which this run replaces. `placed` is a chat client's part of
-    the turn, `rounds` keeps the agent's part in calls of its tools. `fence`, which refuses the run's writes once its
-    user was erased, was observed before anything was read for the run. Studio's runs have the services alone.
+    the turn, `rounds` keeps the agent's part in calls of its tools. `choice` is what the caller has chosen for the
+    agent's model. `fence`, which refuses the run's writes once its user was erased, was observed before anything was
+    read for the run. Studio's runs have the services alone.
     """
 
     services: Services
@@ -117,6 +119,7 @@ class LiveContext(Context):
     accepted: Message | None = None
     regenerates: bool = False
     placed: Placed | None = None
+    choice: ModelChoice | None = None
     fence: Fence | None = None
     rounds: OpenRounds = field(default_factory=OpenRounds)
 

@@ -19,6 +19,7 @@ from recollect.graph.trust import OWN_TOOLS, SEARCH
 from recollect.graph.turn_input import accepted_message, message_of, options_of, scope_of, turn_id_of
 from recollect.graph.turn_result import turn_result
 from recollect.memory.memory import Memory
+from recollect.memory.options.model_choice import ModelChoice
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.turn_context import tried
 from recollect.memory.values.scope import Scope
@@ -38,6 +39,7 @@ async def load_window(state: State, runtime: Runtime[Context]) -> Json:
     services, placed, accepted = live.services, live.placed, live.accepted
     scope, options = scope_of(state, stateless=live.is_stateless), options_of(state, services.memory.config)
     fresh = _fresh_turn(state, services, options, live.chat) | _brought(live, scope)
+    fresh["choice"] = (live.choice or ModelChoice()).as_json()
     if accepted is None:
         # In Studio no service has stored the message yet; it is stored before the model is called.
         accepted = await services.memory.accept(message_of(state, fresh["turn_id"], services.memory.now()))

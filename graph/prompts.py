@@ -35,7 +35,7 @@ async def prompt_of(state: State, services: Services, chat: ClientChat) -> Promp
     remembered = Remembered(state["facts"], state["notes"], state["summary"], state["hits"], state["fact_ids"])
     block = await block_for(state["message"], remembered, config=memory.config, today=memory.now().date())
     messages = chat_messages(
-        instructions=services.instructions,
+        instructions="\n\n".join(filter(None, [services.instructions, state["choice"]["instructions"]])),
         message=fitting_message(chat.content or state["message"], memory.config.message_tokens),
         window=state["window"],
         memory=block.text,

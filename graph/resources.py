@@ -32,6 +32,7 @@ class Services:
     `agent_name` is the reply's `model` where the agent names none. `forwards_keys`: a chat client's bearer token is the
     chat model's key. `default_user` is the user of chat clients that name none; `trusts_frontends`: headers of chat
     front ends are read. `derives_threads`: the thread of a chat client that names none is found by its history.
+    `allows_choice`: callers of the service's own routes may choose the model.
     """
 
     memory: Memory
@@ -43,6 +44,7 @@ class Services:
     default_user: str | None = None
     trusts_frontends: bool = False
     derives_threads: bool = False
+    allows_choice: bool = False
 
 
 DEFAULT_INSTRUCTIONS = (
@@ -84,6 +86,7 @@ async def open_services(
             settings.default_user,
             settings.trust_frontend_headers,
             settings.derives_threads,
+            settings.allow_model_choice,
         )
 
 

@@ -10,6 +10,7 @@ from typing_extensions import override
 from recollect.graph.client_chat import ClientChat
 from recollect.graph.context import Listener
 from recollect.graph.state import Json
+from recollect.memory.options.model_choice import ModelChoice
 from recollect.memory.values.errors import RecollectError, TurnConflict
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message, Turn
@@ -26,7 +27,7 @@ class TurnRequest:
 
     `regenerate`: the thread's last turn, which `turn_id` names, is regenerated from its stored message, with memory
     only if it was run so before. An unfinished one is simply run. `chat` is a chat client's part; without a thread the
-    request is answered, and nothing of it is stored.
+    request is answered, and nothing of it is stored. `choice` is what the caller has chosen for the agent's model.
     """
 
     scope: Scope
@@ -38,6 +39,7 @@ class TurnRequest:
     wants_tokens: bool = False
     regenerate: bool = False
     chat: ClientChat | None = None
+    choice: ModelChoice | None = None
 
 
 class RunningTurn(Listener):

@@ -45,6 +45,9 @@ class State(TurnInput):
     the turn keeps them, `exchange` the rounds so far as chat messages, `proposals` the arguments of `remember_fact`;
     `found_others`: a search of the agent's own found what neither it nor the user said.
 
+    `choice` is what the caller has chosen for the agent's model: `{"model", "instructions", "parameters"}`, each None
+    (parameters: empty) where it has not.
+
     Where a chat client asks, the window is its own history with what is stored in between: messages in OpenAI's form,
     system messages and calls of tools among them. `client_tools` are the names of its tools among `tools`, `brought` is
     how many messages of `exchange` it brought, and of a `stateless` turn nothing is stored.
@@ -66,6 +69,7 @@ class State(TurnInput):
     summary: str | None
     thread: Json | None
     degraded: Annotated[list[str], merge_degraded]
+    choice: Json
     tools: list[Json]
     rounds: int
     tool_calls: list[Json]

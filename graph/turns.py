@@ -267,6 +267,7 @@ class TurnRunner:
                 message,
                 regenerates=replaced is not None,
                 placed=_placed(running.request.chat, known),
+                choice=running.request.choice,
                 rounds=self._rounds,
                 fence=fence,
             ),

@@ -23,6 +23,7 @@ from recollect.memory.memory import Memory
 from recollect.memory.mock_agent import MockMemoryAgent
 from recollect.memory.opening.figures import figures
 from recollect.memory.opening.open_memories import OpenMemories
+from recollect.memory.options.model_choice import check_choice, read_choice
 from recollect.memory.plain_turn import answer, complete
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.recall.hit import Hit
@@ -81,20 +82,31 @@ class MemoryAgent:
             if memory is not None and self._opened is not None:
                 await _memories.release(self._opened)
 
-    async def chat(self, message: str, *, turn_id: str | None = None) -> dict[str, Any]:
+    async def chat(
+        self,
+        message: str,
+        *,
+        turn_id: str | None = None,
+        model: str | None = None,
+        instructions: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """Answer a message as a turn of the thread, and learn from it; return the turn as the service shows it.
 
         It calls the chat model once, without tools, and waits for the update as `update_facts_and_embeddings` does. A
-        repeated `turn_id` returns the stored turn.
+        repeated `turn_id` returns the stored turn. For this turn alone, `model` is another model of the provider,
+        `instructions` are added to the agent's own, and `parameters` are the model's (`temperature`, `max_tokens`, …).
 
         Raises:
-            InvalidRequest: the text or the `turn_id` cannot be stored.
+            InvalidRequest: the text or the `turn_id` cannot be stored, or what is chosen for the model is not valid.
             TurnConflict: the `turn_id` belongs to another thread or message.
             ModelUnavailable: there is no answer; the turn is repeatable with its `turn_id`.
         """
+        choice = read_choice(model=model, instructions=instructions, parameters=parameters)
         memory = await self._open()
+        await check_choice(memory.chat, choice)
         async with self._queue(memory):
-            turn = await answer(memory, self._message(memory, turn_id or str(uuid4()), message))
+            turn = await answer(memory, self._message(memory, turn_id or str(uuid4()), message), choice)
         return (await memory.learned(turn)).as_json()
 
     async def context(self, message: str, **memory: Unpack[TurnOptions]) -> dict[str, Any]:

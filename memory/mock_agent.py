@@ -32,7 +32,15 @@ class MockMemoryAgent:
     async def aclose(self) -> None:
         """Close nothing."""
 
-    async def chat(self, message: str, *, turn_id: str | None = None) -> dict[str, Any]:
+    async def chat(
+        self,
+        message: str,
+        *,
+        turn_id: str | None = None,
+        model: str | None = None,
+        instructions: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """Return no turn."""
         self._log("chat")
         return {}

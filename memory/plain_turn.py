@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from recollect.memory.memory import Memory
+from recollect.memory.options.model_choice import ModelChoice
 from recollect.memory.ports.chat_model import ChatMessage, ChatReply, ChatRequest
 from recollect.memory.recall.memory_block import MemoryBlock, block_for
 from recollect.memory.recall.recall_options import RecallOptions
@@ -20,11 +21,11 @@ INSTRUCTIONS = "You are a helpful assistant that remembers the user. Answer the 
 Json = dict[str, Any]
 
 
-async def answer(memory: Memory, message: Message) -> Turn:
+async def answer(memory: Memory, message: Message, choice: ModelChoice) -> Turn:
     """Answer the message as a turn of its thread, which the caller holds; return the stored turn if it is finished.
 
     Raises:
-        InvalidRequest: the text or the turn_id cannot be stored.
+        InvalidRequest: the text or the turn_id cannot be stored, or the provider refuses the `choice`.
         TurnConflict: the turn_id belongs to another thread or message.
         ModelUnavailable, StoreUnavailable: the turn is repeatable with its turn_id.
     """
@@ -37,7 +38,10 @@ async def answer(memory: Memory, message: Message) -> Turn:
     recalled = await fetch(memory.recall, accepted.scope, accepted.content, options, before=accepted.position)
     fetched = perf_counter()
     block = await block_for(accepted.content, recalled.remembered, config=memory.config, today=memory.now().date())
-    reply = await memory.chat.complete(_request(accepted, recalled, block))
+    try:
+        reply = await memory.chat.complete(_request(accepted, recalled, block, choice))
+    except ModelUnavailable as error:
+        raise choice.refused_by(error) or error from error
     if not reply.text:
         raise ModelUnavailable("The model answered with nothing; try again with the same turn_id.")
     ended = perf_counter()
@@ -71,15 +75,21 @@ async def complete(memory: Memory, scope: Scope, reply: str, *, name: str | None
     return turn.reply
 
 
-def _request(message: Message, recalled: Fetched, block: MemoryBlock) -> ChatRequest:
+def _request(message: Message, recalled: Fetched, block: MemoryBlock, choice: ModelChoice) -> ChatRequest:
     """Return the call of the model: instructions and memory block, the window, the message."""
     said = [one for exchange in recalled.window for one in exchange.spoken]
     messages: list[ChatMessage] = [
-        {"role": "system", "content": "\n\n".join(filter(None, [INSTRUCTIONS, block.text]))},
+        {"role": "system", "content": "\n\n".join(filter(None, [INSTRUCTIONS, choice.instructions, block.text]))},
         *({"role": one.role, "content": one.content} for one in said),
         {"role": "user", "content": message.content},
     ]
-    return ChatRequest(messages, memory=recalled.remembered.known())
+    return ChatRequest(
+        messages,
+        memory=recalled.remembered.known(),
+        parameters=choice.parameters,
+        model=choice.model,
+        chosen=choice.names,
+    )
 
 
 def _result(recalled: Fetched, reply: ChatReply, seconds: Mapping[str, float]) -> Json:

@@ -7,8 +7,11 @@ from recollect.api.auth.caller import WhoCalls
 from recollect.api.schemas.answers import EXAMPLE_TURN, TurnAnswer
 from recollect.api.schemas.requests import AgentRequest
 from recollect.api.sse import stream_turn
-from recollect.api.state import OpenMemory, OpenTurns
+from recollect.api.state import OpenServices, OpenTurns
+from recollect.graph.resources import Services
 from recollect.graph.running_turn import TurnRequest
+from recollect.memory.options.model_choice import ModelChoice, check_choice, read_choice
+from recollect.memory.values.errors import InvalidRequest, Problem
 from recollect.memory.values.scope import Scope
 
 router = APIRouter(tags=["agent"])
@@ -34,9 +37,10 @@ STREAMED = (
     },
 )
 async def run_agent(
-    body: AgentRequest, turns: OpenTurns, memory: OpenMemory, caller: WhoCalls
+    body: AgentRequest, turns: OpenTurns, services: OpenServices, caller: WhoCalls
 ) -> JSONResponse | StreamingResponse:
     """Start the turn; answer once it is stored, or stream it."""
+    memory, choice = services.memory, await _chosen(body, services)
     running = turns.start(
         TurnRequest(
             scope=Scope(caller.acts_for(body.user_id), body.thread_id),
@@ -46,6 +50,7 @@ async def run_agent(
             agent_id=body.agent_id,
             options=body.memory.model_dump(),
             wants_tokens=body.stream,
+            choice=choice,
         )
     )
     await running.acceptance()
@@ -55,3 +60,21 @@ async def run_agent(
     if body.wait_for_memory:
         turn = await memory.learned(turn)
     return JSONResponse(turn.as_json())
+
+
+async def _chosen(body: AgentRequest, services: Services) -> ModelChoice | None:
+    """Return what the request chooses for the agent's model; an AGENT decides itself what it makes of that.
+
+    Raises:
+        InvalidRequest: names each field that is not allowed, or not valid.
+    """
+    given = body.choice()
+    if not given:
+        return None
+    if not services.allows_choice:
+        problems = [Problem(name, "is taken only where ALLOW_MODEL_CHOICE is true") for name in given]
+        raise InvalidRequest(f"The request is not valid: see {', '.join(given)}.", problems=problems)
+    choice = read_choice(**given)
+    if services.agent is None:
+        await check_choice(services.memory.chat, choice)
+    return choice

@@ -21,6 +21,7 @@ from pydantic import (
 
 from recollect.memory.exchanges.given_exchange import MOST_AT_ONCE, MOST_NAME_CHARACTERS, GivenExchange, SaidMessage
 from recollect.memory.facts.fact_edit import FactEdit
+from recollect.memory.options.model_choice import MOST_INSTRUCTIONS_CHARACTERS, MOST_MODEL_CHARACTERS, PARAMETERS
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.temporal.temporal import read_timezone
 from recollect.memory.values.filter_reading import EXAMPLE, read_filter
@@ -78,6 +79,12 @@ Id = Annotated[
 ]
 MessageText = Annotated[str, Field(strict=True, min_length=1), AfterValidator(check_text)]
 """A message, as far as its form can say; MAX_MESSAGE_CHARACTERS bounds it in `Memory.check_message`."""
+ModelName = Annotated[
+    str, Field(strict=True, min_length=1, max_length=MOST_MODEL_CHARACTERS), AfterValidator(check_text)
+]
+Instructions = Annotated[
+    str, Field(strict=True, min_length=1, max_length=MOST_INSTRUCTIONS_CHARACTERS), AfterValidator(check_text)
+]
 AGENT = "The agent that it is for: a label, and a name in filters."
 WHOSE = "Whose memory it is; a key of one user's own may leave it out."
 Weight = Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -167,6 +174,17 @@ class AgentRequest(BaseModel):
     )
     agent_id: Id | None = Field(None, description=AGENT)
     memory: MemoryOptions = MemoryOptions.model_validate({})
+    model: ModelName | None = Field(None, description="With ALLOW_MODEL_CHOICE: another model of the provider.")
+    instructions: Instructions | None = Field(
+        None, description="With ALLOW_MODEL_CHOICE: added to the agent's own instructions."
+    )
+    parameters: Annotated[dict[str, Any], AfterValidator(check_json)] | None = Field(
+        None, description=f"With ALLOW_MODEL_CHOICE: of the model: {', '.join(PARAMETERS)}."
+    )
+
+    def choice(self) -> dict[str, Any]:
+        """Return what the request chooses for the agent's model, by field."""
+        return self.model_dump(include={"model", "instructions", "parameters"}, exclude_none=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -339,7 +357,7 @@ class LearnRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"model": None, "dry_run": True}]})
 
-    model: Annotated[str, Field(strict=True, min_length=1, max_length=200), AfterValidator(check_text)] | None = Field(
+    model: ModelName | None = Field(
         None, description="Another extraction model than the configured one, which the provider lists."
     )
     dry_run: StrictBool = Field(False, description="Say what would change, and change nothing.")

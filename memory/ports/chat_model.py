@@ -1,7 +1,7 @@
 """The chat model port: messages in, a reply or tool calls out."""
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -66,7 +66,8 @@ class ChatRequest:
     `tool_choice` names a tool that must be called; `json_mode` asks for one JSON object as the text. `parameters` are
     passed on unchanged, named as in OpenAI's API (temperature, max_tokens, response_format, …); other providers take
     those that they know. `model` is another model of the provider, `api_key` another key; None takes the configured
-    one. With `needs_tools`, a model that cannot call tools is not asked.
+    one. With `needs_tools`, a model that cannot call tools is not asked. `chosen` names what the caller of this turn
+    has chosen ("model", "instructions", "parameters"): a model that ignores it says so.
     """
 
     messages: Sequence[ChatMessage]
@@ -78,6 +79,7 @@ class ChatRequest:
     model: str | None = None
     api_key: str | None = field(default=None, repr=False)
     needs_tools: bool = False
+    chosen: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,11 @@ class ChatModel(Protocol):
         ...
 
     @abstractmethod
+    def unknown_parameters(self, names: Iterable[str]) -> list[str]:
+        """Return those of the parameters' `names` that its provider is known not to take."""
+        ...
+
+    @abstractmethod
     async def ping(self) -> None:
         """Ask, without spending tokens, whether it can be reached."""
         ...
@@ -156,6 +163,11 @@ class ForwardingChat(ChatModel):
     async def models(self, *, api_key: str | None = None) -> Sequence[str]:
         """Return the models that the wrapped one's provider lists."""
         return await self.chat.models(api_key=api_key)
+
+    @override
+    def unknown_parameters(self, names: Iterable[str]) -> list[str]:
+        """Return those that the wrapped model's provider does not take."""
+        return self.chat.unknown_parameters(names)
 
     @override
     async def ping(self) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
@@ -28,6 +28,8 @@ CALLERS_KEY = "callers_key"
 """The option that holds another key than the configured one."""
 _JSON_FORMATS = frozenset({"json_object", "json_schema"})
 _NOTHING: Mapping[str, Any] = {}
+_PUT_OTHERWISE = frozenset({"stop", "tool_choice", "response_format"})
+"""Parameters that a model with a form of its own takes in other words."""
 
 
 class Dialect(Protocol):
@@ -42,6 +44,11 @@ class Dialect(Protocol):
     @abstractmethod
     def prepare(self, model: BaseChatModel, request: ChatRequest) -> tuple[Answering, dict[str, Any]]:
         """Return what to call, and the options that carry the request's tools, parameters and `json_mode`."""
+        ...
+
+    @abstractmethod
+    def knows(self, parameter: str) -> bool:
+        """Tell whether it has a word for the parameter, named as in OpenAI's API."""
         ...
 
 
@@ -84,6 +91,11 @@ class OpenAIDialect(Dialect):
             options[CALLERS_KEY] = SecretStr(request.api_key)
         return model, options
 
+    @override
+    def knows(self, parameter: str) -> bool:
+        """Return True: all are passed on, and the server says which it refuses."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class NativeDialect(Dialect):
@@ -114,6 +126,11 @@ class NativeDialect(Dialect):
         if not request.tools or chosen == "none":
             return model, options
         return model.bind_tools([dict(tool) for tool in request.tools], tool_choice=chosen), options
+
+    @override
+    def knows(self, parameter: str) -> bool:
+        """Tell whether the model takes it."""
+        return parameter in self.fields or parameter in _PUT_OTHERWISE
 
 
 def _native_choice(choice: Any) -> str | None:
@@ -216,6 +233,11 @@ class LangChainChat(ChatModel):
             ModelUnavailable: the provider cannot be asked, or refuses the key.
         """
         return list(dict.fromkeys([self._name, *await self._provider.models(api_key)]))
+
+    @override
+    def unknown_parameters(self, names: Iterable[str]) -> list[str]:
+        """Return those for which the dialect has no word."""
+        return [name for name in names if not self._dialect.knows(name)]
 
     @override
     async def ping(self) -> None:

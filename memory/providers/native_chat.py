@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 _LANGCHAIN_NAMES = {"anthropic": "anthropic", "gemini": "google_genai"}
 _PACKAGES = {"anthropic": "langchain_anthropic", "gemini": "langchain_google_genai"}
 _JSON_OPTIONS: dict[str, dict[str, Any]] = {"anthropic": {}, "gemini": {"response_mime_type": "application/json"}}
+_COMMON = {name: name for name in ("temperature", "top_p", "top_k")}
 _FIELDS: dict[str, dict[str, str]] = {
-    provider: {
-        "temperature": "temperature",
-        "top_p": "top_p",
-        "max_tokens": limit,
-        "max_completion_tokens": limit,
-    }
-    for provider, limit in (("anthropic", "max_tokens"), ("gemini", "max_output_tokens"))
+    "anthropic": {**_COMMON, **dict.fromkeys(("max_tokens", "max_completion_tokens"), "max_tokens")},
+    "gemini": {
+        **_COMMON,
+        **dict.fromkeys(("max_tokens", "max_completion_tokens"), "max_output_tokens"),
+        **{name: name for name in ("seed", "presence_penalty", "frequency_penalty")},
+    },
 }
 _PING_SECONDS = 2.0
 _MAX_RETRIES = 1

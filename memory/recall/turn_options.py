@@ -1,8 +1,9 @@
 """Reads a turn's memory options from an application's own values."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
+from recollect.memory.options.option_rules import Rule, between, flag, one_of, whole
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.temporal.temporal import read_timezone
 from recollect.memory.values.errors import InvalidRequest, Problem
@@ -51,30 +52,6 @@ def read_options(given: Mapping[str, Any], config: MemoryConfig) -> RecallOption
     return RecallOptions(**{**defaults, **said})
 
 
-Rule = Callable[[Any], str | None]
-
-
-def _flag(value: Any) -> str | None:
-    return None if isinstance(value, bool) else "must be true or false"
-
-
-def _count(value: Any) -> str | None:
-    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 50
-    return None if fits else "must be a whole number from 0 to 50"
-
-
-def _between(least: float, most: float) -> Rule:
-    def rule(value: Any) -> str | None:
-        fits = isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
-        return None if fits else f"must be a number from {least:g} to {most:g}"
-
-    return rule
-
-
-def _one_of(*names: str) -> Rule:
-    return lambda value: None if value in names else f"must be one of {', '.join(names)}"
-
-
 def _timezone(value: Any) -> str | None:
     try:
         read_timezone(value if isinstance(value, str) else "")
@@ -92,15 +69,15 @@ def _domains(value: Any) -> str | None:
 
 
 _RULES: Mapping[str, Rule] = {
-    "enabled": _flag,
-    "scope": _one_of("thread", "user"),
-    "window": _count,
-    "top_k": _count,
-    "score_threshold": _between(-1, 1),
-    "recency_weight": _between(0, 1),
-    "mmr_lambda": _between(0, 1),
+    "enabled": flag,
+    "scope": one_of("thread", "user"),
+    "window": whole(0, 50),
+    "top_k": whole(0, 50),
+    "score_threshold": between(-1, 1),
+    "recency_weight": between(0, 1),
+    "mmr_lambda": between(0, 1),
     "timezone": _timezone,
-    "time": _one_of("boost", "filter", "ignore"),
-    "fallback_recent": _flag,
+    "time": one_of("boost", "filter", "ignore"),
+    "fallback_recent": flag,
     "domains": _domains,
 }

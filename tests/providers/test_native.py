@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from recollect.memory.options.model_choice import ModelChoice, check_choice
 from recollect.memory.ports.chat_model import ChatRequest, Usage
 from recollect.memory.providers.catalog import open_chat_model
 from recollect.memory.providers.chat_messages import to_langchain
@@ -12,7 +13,7 @@ from recollect.memory.providers.endpoint import endpoint
 from recollect.memory.providers.langchain_chat import NativeDialect
 from recollect.memory.providers.native_chat import build
 from recollect.memory.providers.presets import PRESETS
-from recollect.memory.values.errors import ConfigurationError, ModelUnavailable
+from recollect.memory.values.errors import ConfigurationError, InvalidRequest, ModelUnavailable
 from recollect.memory.values.mem_config import MemoryConfig
 from tests.fakes.openai_server import FakeOpenAI
 from tests.providers.requests import DECIDE, EXTRACT, HELLO
@@ -173,3 +174,30 @@ async def test_a_chat_clients_wishes_are_put_in_the_provider_s_words(provider: s
     assert "any" in sent.lower()
     assert "another-model" in (sent if provider == "anthropic" else fake.requests[0].path)
     assert "logit_bias" not in sent
+
+
+async def test_it_tells_which_parameters_it_has_no_word_for(provider: str) -> None:
+    async with open_chat_model(configured(provider)) as chat:
+        unknown = chat.unknown_parameters(["temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "logit_bias"])
+        assert unknown == {"anthropic": ["seed", "logit_bias"], "gemini": ["logit_bias"]}[provider]
+        # It keeps no list of its models, so that any may be chosen.
+        await check_choice(chat, ModelChoice(model="another", parameters={"temperature": 0.5}))
+        with pytest.raises(InvalidRequest) as refused:
+            await check_choice(chat, ModelChoice(parameters={"logit_bias": {"5": 1}}))
+    assert [problem.field for problem in refused.value.problems] == ["parameters.logit_bias"]
+
+
+async def test_its_further_parameters_reach_it(provider: str, fake: FakeOpenAI) -> None:
+    asked = list[dict[str, Any]]()
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        asked.append(body)
+        return ANSWERS[provider]
+
+    fake.on_other = answer
+    said: dict[str, Any] = {"top_k": 3, **({} if provider == "anthropic" else {"seed": 5, "presence_penalty": 0.5})}
+    async with open_chat_model(configured(provider, fake.url.removesuffix("/v1"))) as chat:
+        await chat.complete(replace(TALK, parameters=said))
+    names = {"top_k": "topK", "presence_penalty": "presencePenalty"} if provider == "gemini" else {}
+    sent = asked[0] if provider == "anthropic" else asked[0]["generationConfig"]
+    assert {name: sent[names.get(name, name)] for name in said} == said

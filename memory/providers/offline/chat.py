@@ -1,6 +1,6 @@
 """Answers as the offline chat model, from recalled texts and the window, by plain rules."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from typing_extensions import override
@@ -57,6 +57,8 @@ class OfflineChat(ChatModel):
         read = [_text(message) for message in request.messages]
         known = request.memory
         text = await off_loop(lambda: _reply(request), [*read, *known.recalled, *known.passages, *known.notes])
+        if request.chosen:
+            text = f"{text} {_ignoring(request.chosen)}"
         read_characters = sum(map(len, read))
         return ChatReply(text, NAME, usage=Usage(_tokens(read_characters), _tokens(len(text))))
 
@@ -72,6 +74,11 @@ class OfflineChat(ChatModel):
     async def models(self, *, api_key: str | None = None) -> Sequence[str]:
         """Return its own name alone."""
         return [NAME]
+
+    @override
+    def unknown_parameters(self, names: Iterable[str]) -> list[str]:
+        """Return none: it ignores them all, and says so."""
+        return []
 
     @override
     async def ping(self) -> None:
@@ -97,6 +104,13 @@ def _reply(request: ChatRequest) -> str:
     answers = dict.fromkeys(answer(question, known) for question in asked)
     reply = " ".join(part for part in (acknowledged, *answers) if part) or small_talk(last, known.facts.get("name"))
     return f"{reply} {NOT_KEPT}" if not is_kept and (findings or reply == UNDERSTOOD) else reply
+
+
+def _ignoring(chosen: Sequence[str]) -> str:
+    """Return the sentence that names what was chosen for a model, and makes no difference to this one."""
+    *others, last = chosen
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f"(The offline model ignores {listed}.)"
 
 
 def _of_the_user(recalled: Sequence[str], messages: Sequence[ChatMessage]) -> list[str]:
