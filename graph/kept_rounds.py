@@ -11,14 +11,12 @@ from typing import Any
 from recollect.graph.client_chat import ClientChat
 from recollect.graph.state import Json
 from recollect.graph.trust import OWN_TOOLS
-from recollect.memory.ports.client_records import ClientRecord
+from recollect.memory.ports.client_records import MOST_RECORD_CHARACTERS, ClientRecord
 from recollect.memory.values.errors import TooLarge
 from recollect.memory.values.text import cut
 from recollect.memory.values.turn import Turn
 
 OPEN_TIME = timedelta(hours=24)
-MOST_OPEN_CHARACTERS = 8_000_000
-"""Longer rounds are refused: a document of MongoDB holds 16 MB."""
 MOST_KEPT_CHARACTERS = 10_000
 """A stored turn keeps so much of each call's arguments and of each result."""
 MOST_KEPT_MESSAGES = 100
@@ -46,7 +44,7 @@ def open_round(turn: Turn, chat: ClientChat, exchange: Sequence[Json], proposals
         "usage": result.get("usage"),
         "response": with_rounds(chat),
     }
-    if len(json.dumps(content)) > MOST_OPEN_CHARACTERS:
+    if len(json.dumps(content)) > MOST_RECORD_CHARACTERS:
         raise TooLarge("The conversation is too long for its tool calls to be kept; send less, or store: false.")
     return ClientRecord(
         message.user_id,

@@ -20,7 +20,7 @@ from recollect.memory.values.scope import Scope
 router = APIRouter(tags=["users"])
 
 Form = Literal["jsonl", "markdown"]
-LineType = Literal["message", "fact", "turn", "thread", "summary", "document"]
+LineType = Literal["message", "fact", "turn", "thread", "summary", "document", "client_record"]
 NDJSON, ZIP = "application/x-ndjson", "application/zip"
 EXAMPLE = (
     '{"type": "message", "user_id": "ada", "thread_id": "t1", "turn_id": "0b1f…", "role": "user", "content": "Hi.", '

@@ -8,6 +8,8 @@ from typing import Any, Literal, Protocol
 
 from recollect.memory.values.scope import Scope
 
+MOST_RECORD_CHARACTERS = 8_000_000
+"""The most characters of a record's content as JSON: a document of MongoDB holds 16 MB."""
 RecordKind = Literal["open_round", "conversation"]
 
 

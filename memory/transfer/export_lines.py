@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from recollect.memory.facts.fact_history import tombstone
+from recollect.memory.ports.client_records import ClientRecord
 from recollect.memory.transfer.exported import (
     AbsentPlace,
     AttachedDocument,
@@ -74,6 +75,11 @@ def fact_line(fact: Fact) -> Line:
         fact = replace(tombstone(fact, at=fact.updated_at), revision=fact.revision)
     shown = _line("fact", fact)
     return {name: value for name, value in shown.items() if name != "indexed"}
+
+
+def record_line(record: ClientRecord) -> Line:
+    """Return the line of an open round of a client's tools, or of a conversation that was made by hand."""
+    return _line("client_record", record, sparse=True)
 
 
 def of_types(lines: Iterable[Line], types: frozenset[str] | None) -> list[Line]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from recollect.memory.ports.client_records import ClientRecord
 from recollect.memory.transfer.exported import (
     Exported,
     ExportedDocument,
@@ -23,6 +24,7 @@ from recollect.memory.transfer.exported_update import (
 )
 from recollect.memory.transfer.import_line import MOST_ID_CHARACTERS, BadLine, read_time, thread_of
 from recollect.memory.transfer.plain_values import Unfit, from_plain
+from recollect.memory.transfer.record_reading import KeptResponse, check_record
 from recollect.memory.values.errors import InvalidRequest
 from recollect.memory.values.fact import Ended, Fact, FactSource
 from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS, MOST_VALUE_CHARACTERS, MOST_VERSIONS
@@ -124,6 +126,8 @@ class _Result:
     tools: tuple[_ToolUse, ...] = ()
     trace: tuple[Mapping[str, Any], ...] | None = None
     recorded: _Recorded | None = None
+    response: KeptResponse | None = None
+    client_history: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +268,14 @@ def _fact(said: Mapping[str, Any]) -> Fact:
     return replace(line, ended=ended, indexed=False)
 
 
+def _record(said: Mapping[str, Any]) -> ClientRecord:
+    line = _of(ClientRecord, said)
+    if line.kind == "open_round":
+        _check_ids(id=line.id)
+    check_record(line)
+    return _in_milliseconds(line, "created_at", "expires_at")
+
+
 def _check_fact_texts(line: Fact) -> None:
     if line.status == "forgotten":
         if (
@@ -352,4 +364,5 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Exported]] = {
     "summary": _summary,
     "document": _document,
     "fact": _fact,
+    "client_record": _record,
 }

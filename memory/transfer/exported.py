@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from recollect.memory.ports.client_records import ClientRecord
 from recollect.memory.threads.recorded_hits import bounded
 from recollect.memory.transfer.import_line import BadLine
 from recollect.memory.values.document import DocumentKind
@@ -190,4 +191,4 @@ class ExportedDocument:
     agent_id: str | None = None
 
 
-Exported = ExportedMessage | ExportedTurn | ExportedThread | ExportedSummary | ExportedDocument | Fact
+Exported = ExportedMessage | ExportedTurn | ExportedThread | ExportedSummary | ExportedDocument | Fact | ClientRecord

@@ -1,7 +1,7 @@
 """Exports everything of a user, line by line, in an order that every store keeps.
 
-Documents come first, then the threads with their summaries, then the turns thread by thread, then the facts: whatever
-a line names stands before it.
+Documents come first, then the threads with their summaries, then the turns thread by thread, then the facts, then what
+OpenAI's clients left open: whatever a line names stands before it.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -10,14 +10,14 @@ from itertools import chain
 from recollect.memory.memory import Memory
 from recollect.memory.ports.store import Store
 from recollect.memory.transfer.document_export import document_lines
-from recollect.memory.transfer.export_lines import Line, fact_line, of_types, thread_lines, turn_lines
+from recollect.memory.transfer.export_lines import Line, fact_line, of_types, record_line, thread_lines, turn_lines
 from recollect.memory.values.document import Attached
 from recollect.memory.values.filter import Filter
 from recollect.memory.values.filter_items import fact_item, message_item, summary_item
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Turn
 
-TYPES = ("message", "fact", "turn", "thread", "summary", "document")
+TYPES = ("message", "fact", "turn", "thread", "summary", "document", "client_record")
 
 
 def export_of(
@@ -39,20 +39,43 @@ async def export_lines(
         StoreUnavailable: the store cannot be reached.
     """
     wanted = frozenset(TYPES) if types is None else types
-    if "document" in wanted and scope.thread_id is None:
+    parts: Sequence[tuple[set[str], AsyncIterator[Sequence[Line]]]] = (
+        ({"document"}, _documents(store, scope, asked)),
+        ({"thread", "summary"}, _threads(store, scope) if asked is None else _asked_threads(store, scope, asked)),
+        ({"message", "turn"}, _turns(store, scope, asked)),
+        ({"fact"}, _facts(store, scope, asked)),
+        ({"client_record"}, _records(store, scope, asked)),
+    )
+    for kinds, part in parts:
+        if wanted & kinds:
+            async for lines in part:
+                yield of_types(lines, types)
+
+
+async def _documents(store: Store, scope: Scope, asked: Filter | None) -> AsyncIterator[Sequence[Line]]:
+    """Yield the user's documents, which belong to no thread."""
+    if scope.thread_id is None:
         async for lines in document_lines(store.documents, scope.user_id, asked=asked):
             yield lines
-    if wanted & {"thread", "summary"}:
-        async for lines in _threads(store, scope) if asked is None else _asked_threads(store, scope, asked):
-            yield of_types(lines, types)
-    if wanted & {"message", "turn"}:
-        async for turns in store.conversations.every(scope):
-            kept = [turn for turn in turns if asked is None or _is_asked_for(turn, asked)]
-            yield of_types(chain.from_iterable(map(turn_lines, kept)), types)
-    if "fact" in wanted:
-        async for facts in store.facts.every(scope.user_id):
-            own = [fact for fact in facts if scope.thread_id in (None, fact.home)]
-            yield [fact_line(fact) for fact in own if asked is None or asked.fulfilled(fact_item(fact))]
+
+
+async def _facts(store: Store, scope: Scope, asked: Filter | None) -> AsyncIterator[Sequence[Line]]:
+    async for facts in store.facts.every(scope.user_id):
+        own = [fact for fact in facts if scope.thread_id in (None, fact.home)]
+        yield [fact_line(fact) for fact in own if asked is None or asked.fulfilled(fact_item(fact))]
+
+
+async def _turns(store: Store, scope: Scope, asked: Filter | None) -> AsyncIterator[Sequence[Line]]:
+    async for turns in store.conversations.every(scope):
+        kept = [turn for turn in turns if asked is None or _is_asked_for(turn, asked)]
+        yield list(chain.from_iterable(map(turn_lines, kept)))
+
+
+async def _records(store: Store, scope: Scope, asked: Filter | None) -> AsyncIterator[Sequence[Line]]:
+    """Yield the client records, of which none fulfils a filter."""
+    if asked is None:
+        async for records in store.client_records.every(scope):
+            yield [record_line(record) for record in records]
 
 
 def _is_asked_for(turn: Turn, asked: Filter) -> bool:

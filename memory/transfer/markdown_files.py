@@ -2,9 +2,11 @@
 
 * `<user>/documents/<document>.md`, `<user>/facts/<fact>.md`
 * `<user>/<thread>/summary.md`: the thread, and its summary as the text
+* `<user>/<thread>/client_records/<record>.md`: what OpenAI's clients left open, its content as JSON
 * `<user>/<thread>/turns/<turn>.md`, and the thread's own facts in `<user>/<thread>/facts/<fact>.md`
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -52,6 +54,8 @@ class MarkdownFiles:
                 self._thread = line
             elif kind == "fact":
                 yield _fact_file(line)
+            elif kind == "client_record":
+                yield _record_file(line)
             else:
                 self._parts.append(line)
                 if line["is_last"]:
@@ -80,11 +84,13 @@ def markdown_lines(content: bytes) -> list[dict[str, Any]]:
             return _thread_lines(fields, body)
         if kind == "fact":
             return [_with_text(fields, body)]
+        if kind == "client_record":
+            return [{**fields, "content": json.loads(body)}]
         if kind == "document":
             return [_document_line(fields, body)]
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
         raise NoFrontMatter("The front matter lacks a field, or has one of a wrong kind.") from None
-    raise NoFrontMatter("type must be one of fact, turn, thread and document.")
+    raise NoFrontMatter("type must be one of fact, turn, thread, document and client_record.")
 
 
 def _folder(line: Line, *more: str) -> str:
@@ -101,6 +107,14 @@ def _fact_file(line: Line) -> MarkdownFile:
 
 def _with_text(fields: dict[str, Any], body: str) -> dict[str, Any]:
     return {**fields, "statement" if fields["key"] is None else "value": body}
+
+
+def _record_file(line: Line) -> MarkdownFile:
+    """Return a file with the record's content as JSON: it is a program's, and no text to be read."""
+    fields = {name: value for name, value in line.items() if name != "content"}
+    name = file_name(line["id"].replace("/", "-"))
+    path = _folder(line, file_name(line["thread_id"]), "client_records", f"{name}.md")
+    return MarkdownFile(path, to_markdown(fields, json.dumps(line.get("content", {}), ensure_ascii=False)))
 
 
 def _thread_file(thread: Line, summary: Line | None) -> MarkdownFile:

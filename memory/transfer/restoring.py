@@ -14,6 +14,7 @@ from recollect.memory.background.batches import batches
 from recollect.memory.erasure.fences import Writing
 from recollect.memory.facts.fact_rivals import home_scope, is_rival
 from recollect.memory.memory import Memory
+from recollect.memory.ports.client_records import ClientRecord
 from recollect.memory.transfer.document_restoring import restore_document
 from recollect.memory.transfer.export_reading import read_exported
 from recollect.memory.transfer.exported import (
@@ -46,13 +47,14 @@ class Restoring:
     fences: ImportFences
     _groups: Groups = field(init=False, default_factory=Groups)
     _facts: list[tuple[int, Fact]] = field(init=False, default_factory=list[tuple[int, Fact]])
+    _records: list[tuple[int, ClientRecord]] = field(init=False, default_factory=list[tuple[int, ClientRecord]])
     _own: set[tuple[str, str]] = field(init=False, default_factory=set[tuple[str, str]])
 
     @property
     def size(self) -> int:
-        """Return how many turns, threads, documents and facts are ready to be stored."""
+        """Return how many turns, threads, documents, facts and client records are ready to be stored."""
         groups = self._groups
-        return len(groups.turns) + len(groups.threads) + len(groups.documents) + len(self._facts)
+        return len(groups.turns) + len(groups.threads) + len(groups.documents) + len(self._facts) + len(self._records)
 
     def take(self, number: int, said: Mapping[str, Any], kind: str) -> None:
         """Read the line `said` of type `kind`.
@@ -66,6 +68,8 @@ class Restoring:
         if isinstance(line, ExportedSummary):
             return groups.summary(number, line)
         groups.end_threads()
+        if isinstance(line, ClientRecord):
+            return self._records.append((number, line))
         if isinstance(line, Fact):
             return self._facts.append((number, line))
         if isinstance(line, ExportedMessage):
@@ -100,6 +104,10 @@ class Restoring:
         await self._store_turns(turns, outcome)
         facts, self._facts = self._facts, []
         await self._store_facts(facts, outcome)
+        records, self._records = self._records, []
+        for number, record in records:
+            store = partial(self._store_record, number, record)
+            _add(outcome, await self.fences.store(record.user_id, (number,), store))
         failed, groups.failed = groups.failed, []
         outcome.failed += failed
         return outcome
@@ -137,6 +145,14 @@ class Restoring:
         if is_new:
             self.memory.parts.points.notify(scope.user_id)
         return _came_of(given.numbers, NO_DOCUMENT if missing else is_new)
+
+    async def _store_record(self, number: int, record: ClientRecord, writing: Writing) -> Stored:
+        """Store the record, unless the user has one with its id."""
+        records = self.memory.parts.store.client_records
+        is_new = await records.insert(record)
+        if is_new:
+            writing.on_erased(lambda: records.remove(user_id=record.user_id, record_id=record.id))
+        return _came_of((number,), is_new)
 
     async def _put_thread(self, record: ThreadRecord, summary: ExportedSummary | None) -> bool:
         """Store the record with its summary, and return True, unless the thread has a record.

@@ -400,7 +400,7 @@ async def test_what_was_forgotten_stays_forgotten(memory: Memory) -> None:
         ({"key": "A b"}, "key must be of the form [a-z][a-z0-9_]{0,63}."),
         ({"value": ""}, "value must have 1 to 1,000 characters."),
         ({"value": "x" * 1_001}, "value must have 1 to 1,000 characters."),
-        ({"kind": "thing"}, "type must be one of message, fact, turn, thread, summary, document."),
+        ({"kind": "thing"}, "type must be one of message, fact, turn, thread, summary, document, client_record."),
         ({"role": "user"}, '"role" is not a known field.'),
     ],
 )

@@ -18,6 +18,7 @@ from recollect.memory.transfer.exporting import export_lines
 from recollect.memory.transfer.import_fences import ERASED
 from recollect.memory.transfer.importing import ImportResult, import_lines
 from recollect.memory.transfer.line_source import SourceLine
+from recollect.memory.transfer.markdown_files import MarkdownFiles, markdown_lines
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
 from tests.domain.transfer.test_importing import WaitingEmbedder, said, talk
@@ -223,3 +224,63 @@ async def test_bodies_are_never_cut_within_what_belongs_together(memory: Memory)
         outcome = await bring(memory, *map(json.loads, body.content.splitlines()))
         assert outcome == ImportResult(imported=len(body.lines))
     assert [line["type"] for line in await whole(memory)] == ["thread", "summary"] + ["message", "message", "turn"] * 9
+
+
+def open_round(**changes: Any) -> Fields:
+    called = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
+    asks = {"role": "assistant", "content": "", "tool_calls": [called]}
+    content: Fields = {
+        "history": [{"role": "system", "content": "Be kind."}],
+        "message": "Weather?",
+        "parts": None,
+        "metadata": {"a": "b"},
+        "exchange": [asks],
+        "proposals": [],
+        "follows": None,
+        "appends": False,
+        "text": "",
+        "tool_calls": [called],
+        "model": "m",
+        "usage": {"input_tokens": 1},
+        "response": {"rounds": [], "items": {"fc_0_r1": "c1"}, "instructions": None},
+    }
+    fields = {"user_id": "ada", "thread_id": "t1", "id": "r1", "kind": "open_round", "created_at": TIME}
+    whole = {**content, **changes.pop("content", {})}
+    return {"type": "client_record", **fields, "expires_at": "2026-02-01T09:30:00.000Z", "content": whole, **changes}
+
+
+def conversation(**changes: Any) -> Fields:
+    fields = {"user_id": "ada", "thread_id": "t1", "id": "conversation/t1", "kind": "conversation", "created_at": TIME}
+    return {"type": "client_record", **fields, "content": {"metadata": {"topic": "rain"}}, **changes}
+
+
+@pytest.mark.parametrize("is_markdown", [False, True])
+async def test_what_clients_left_open_comes_back(memory: Memory, is_markdown: bool) -> None:
+    lines = [conversation(), open_round()]
+    files = [*MarkdownFiles().take(lines)]
+    given = [line for file in files for line in markdown_lines(file.content)] if is_markdown else lines
+    first, again = await bring(memory, *given), await bring(memory, *given)
+    assert (first.imported, again.known) == (2, 2)
+    assert not (*first.failed, *again.failed)
+    assert await whole(memory) == lines
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        (open_round(id="a/b"), "id"),
+        (open_round(expires_at=None), "expires_at"),
+        (open_round(content={"tool_calls": [{"id": "c1"}]}), "content.tool_calls[0].function"),
+        (open_round(content={"history": [{"role": "nobody", "content": ""}]}), "content.history[0].role"),
+        (open_round(content={"response": {"items": []}}), "content.response.items"),
+        (conversation(id="conversation/t2"), "conversation"),
+        (conversation(content={"metadata": {"a": 1}}), "content.metadata.a"),
+        (turn(result=result(response={"rounds": [{"role": "tool"}]})), "result.response.rounds[0].content"),
+        (turn(result=result(response={"items": {"fc_0_r1": 1}})), "result.response.items"),
+        (turn(result=result(response="done")), "result.response"),
+    ],
+)
+async def test_records_and_responses_of_another_shape_are_refused(memory: Memory, line: Line, field: str) -> None:
+    brought = await bring(memory, message(), message("assistant"), line)
+    assert any(field in failed.error for failed in brought.failed), brought.failed
+    assert not [shown for shown in await whole(memory) if shown["type"] in {"turn", "client_record"}]

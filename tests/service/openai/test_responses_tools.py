@@ -154,15 +154,21 @@ def test_a_kept_response_is_read_and_deleted(
         client.responses.retrieve(first.id)
 
 
-def test_open_rounds_are_erased_with_the_user(
+def test_open_rounds_are_exported_and_erased_with_the_user(
     served: Service, model: FakeOpenAI, client: openai.OpenAI, user: str
 ) -> None:
-    model.script(call("get_weather", city="Oslo"))
+    model.script(call("get_weather", city="Oslo"), "It rains.")
     first = ask(client, user, "Weather?", tools=[WEATHER])
+    exported = served.http.get(f"/api/users/{user}/export").content
     receipt = served.http.delete(f"/api/users/{user}").json()
     assert receipt["counts"]["client_records"] == 1
     with pytest.raises(openai.BadRequestError):
         ask(client, user, result_of(first), previous_response_id=first.id, tools=[WEATHER])
+    headers = {"Content-Type": "application/x-ndjson"}
+    brought = served.http.post("/api/import", content=exported, headers=headers).json()
+    assert (brought["imported"], brought["failed"]) == (1, [])
+    final = ask(client, user, result_of(first), previous_response_id=first.id, tools=[WEATHER])
+    assert stored(served, user, final) == [("user", "Weather?"), ("assistant", "It rains.")]
 
 
 def test_a_conversation_is_made_read_and_deleted(
