@@ -15,6 +15,7 @@ from recollect.memory.erasure.fences import Fence, Writing
 from recollect.memory.evaluation.evaluation import Evaluation
 from recollect.memory.facts.fact_service import FactService
 from recollect.memory.filtered_lists import FilteredLists
+from recollect.memory.language.said_hash import said_hash
 from recollect.memory.language.trivial import is_trivial
 from recollect.memory.learning.text_learning import TextLearning
 from recollect.memory.learning.turns.deleting import TurnDeleting
@@ -34,7 +35,6 @@ from recollect.memory.threads.thread_service import ThreadService
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.errors import StoreUnavailable, TurnConflict, UserErased
 from recollect.memory.values.mem_config import MemoryConfig
-from recollect.memory.values.said_hash import said_hash
 from recollect.memory.values.scope import Scope, check_id
 from recollect.memory.values.text import check_message
 from recollect.memory.values.thread_record import ThreadRecord

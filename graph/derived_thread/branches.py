@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recollect.graph.history import text_of
-from recollect.memory.values.said_hash import comparable
+from recollect.memory.language.said_hash import comparable
 from recollect.memory.values.turn import Message
 
 

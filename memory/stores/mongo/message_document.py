@@ -9,11 +9,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from recollect.memory.language.said_hash import said_hash
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.mongo.connection import MARK, Record
 from recollect.memory.stores.update_json import is_indexed, update_from_json, update_to_json
 from recollect.memory.values.further_message import further_json, read_further
-from recollect.memory.values.said_hash import said_hash
 from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import Update
 

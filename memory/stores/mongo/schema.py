@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from pymongo import ASCENDING, UpdateOne
 
+from recollect.memory.language.said_hash import said_hash
 from recollect.memory.stores.mongo.connection import (
     ATTACHMENTS,
     CLIENT_RECORDS,
@@ -27,7 +28,6 @@ from recollect.memory.stores.mongo.connection import (
 )
 from recollect.memory.stores.mongo.foreign import check_own
 from recollect.memory.values.errors import ConfigurationError
-from recollect.memory.values.said_hash import said_hash
 
 _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
     CONVERSATIONS: (

@@ -1,10 +1,10 @@
 """Converts rows of the SQLite table of messages to messages and turns."""
 
+from recollect.memory.language.said_hash import said_hash
 from recollect.memory.stores.json_text import from_json
 from recollect.memory.stores.sqlite.database import Row
 from recollect.memory.stores.update_json import update_from_json
 from recollect.memory.values.further_message import read_further
-from recollect.memory.values.said_hash import said_hash
 from recollect.memory.values.times import from_ms
 from recollect.memory.values.turn import Exchange, Message, Turn
 

@@ -11,8 +11,8 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
+from recollect.memory.language.said_hash import said_hash
 from recollect.memory.values.errors import ConfigurationError
-from recollect.memory.values.said_hash import said_hash
 
 OLDEST_SQLITE = (3, 37, 0)
 """The first with STRICT tables (2021); RETURNING came in 3.35."""

@@ -12,6 +12,7 @@ import pytest
 from bson import ObjectId
 from pymongo import AsyncMongoClient
 
+from recollect.memory.language.said_hash import said_hash
 from recollect.memory.ports.store import Store
 from recollect.memory.stores.mongo import open_mongo_store
 from recollect.memory.stores.mongo.connection import CONVERSATIONS, SCHEMA
@@ -21,7 +22,6 @@ from recollect.memory.stores.mongo.schema import FIRST_VERSION, Migration, migra
 from recollect.memory.stores.update_json import update_to_json
 from recollect.memory.values.errors import ConfigurationError, StoreUnavailable, ThreadBusy
 from recollect.memory.values.period import Period
-from recollect.memory.values.said_hash import said_hash
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.update import owed
 from tests.contracts.store.conftest import MongoDatabase

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from recollect.memory.language.said_hash import said_hash
 from recollect.memory.stores.sqlite import open_sqlite_store
 from recollect.memory.stores.sqlite.schema import FIRST_VERSION, SCRIPTS, VERSION, migrate
 from recollect.memory.values.errors import ConfigurationError
-from recollect.memory.values.said_hash import said_hash
 
 STEP = "BEGIN IMMEDIATE; CREATE TABLE step_{0} (at INTEGER) STRICT; PRAGMA user_version = {0}; COMMIT;"
 LATER = (*SCRIPTS[:1], STEP.format(FIRST_VERSION + 1), STEP.format(FIRST_VERSION + 2))

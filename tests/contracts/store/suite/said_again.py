@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from recollect.memory.language.said_hash import said_hash
 from recollect.memory.ports.store import Store
-from recollect.memory.values.said_hash import said_hash
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Turn
 from tests.contracts.store.samples import NOW, answer, asked, failed, finish, indexed
