@@ -70,6 +70,9 @@ class Settings(BaseSettings):
     jwt_admin_claim: str | None = Field(
         None, pattern=r"^[^:]+:.+$", description="The claim that makes an administrator, as name:value."
     )
+    jwt_user_prefix_claim: str | None = Field(
+        None, min_length=1, description="The claim whose value begins the ids of all users that a token acts for."
+    )
     forward_api_key: bool = Field(
         default=False, description="With AUTH=none: the caller's bearer token under /v1 is the chat model's key."
     )

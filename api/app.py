@@ -208,6 +208,7 @@ def access_rules(settings: Settings) -> AccessRules:
             audience=settings.jwt_audience,
             user_claim=settings.jwt_user_claim,
             admin_claim=settings.jwt_admin_claim,
+            user_prefix_claim=settings.jwt_user_prefix_claim,
         ),
         forwards_keys=settings.forward_api_key,
         per_minute=settings.rate_limit_per_minute,

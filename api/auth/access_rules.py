@@ -23,6 +23,7 @@ class TokenRules:
     audience: str | None = None
     user_claim: str = "sub"
     admin_claim: str | None = None
+    user_prefix_claim: str | None = None
 
     @property
     def accepted(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Protocol
 from typing_extensions import override
 
 from recollect.api.auth.access_rules import AccessRules, TokenRules
-from recollect.api.auth.caller import Caller
+from recollect.api.auth.caller import Caller, bound_caller
 from recollect.api.auth.rate_limit import RateLimit, take
 from recollect.memory.ports.key_ring import KeyRing
 from recollect.memory.values.errors import Unauthorized
@@ -44,7 +44,7 @@ class KeyCredentials(Credentials):
         key = await self.ring.find(token)
         if key is None:
             raise Unauthorized(INVALID)
-        return Caller(f"key:{key.id}", key.user_id, is_admin=key.role == "admin", key_id=key.id)
+        return bound_caller(f"key:{key.id}", key.user_id, is_admin=key.role == "admin", key_id=key.id)
 
 
 class Admission:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Query, Request
 
 from recollect.api.schemas.requests import Id
+from recollect.memory.ports.keys import EVERY
 from recollect.memory.values.errors import Forbidden, InvalidRequest, NotFound, Problem
 
 
@@ -18,9 +19,10 @@ from recollect.memory.values.errors import Forbidden, InvalidRequest, NotFound, 
 class Caller:
     """An authenticated caller.
 
-    `user_id`: the one user that it may act for; None: any. `name` tells callers apart in rate limits and erasure
-    receipts: a key's id, or a hash; never a secret. `key_id` and `ends_at` (UTC) tell what ends a session: the key that
-    was shown, the end of the token.
+    `user_id`: the one user that it may act for; None: any, or with `user_prefix` (a tenant's) those whose ids begin so.
+    `agent_id`: the agent whose label it writes and filters by; None: no label of its own. `name` tells callers apart in
+    rate limits and erasure receipts: a key's id, or a hash; never a secret. `key_id` and `ends_at` (UTC) tell what ends
+    a session: the key that was shown, the end of the token.
     """
 
     name: str
@@ -28,6 +30,17 @@ class Caller:
     is_admin: bool = False
     key_id: str | None = field(default=None, compare=False)
     ends_at: datetime | None = field(default=None, compare=False)
+    user_prefix: str | None = None
+    agent_id: str | None = None
+
+    @property
+    def bound(self) -> str | None:
+        """The user, or the tenant's users, that it is bound to, as roles and sessions name them: `ada`, `acme:*`."""
+        return self.user_id if self.user_prefix is None else f"{self.user_prefix}{EVERY}"
+
+    def may_act_for(self, user_id: str) -> bool:
+        """Tell whether it may act for this user."""
+        return self.user_id in (None, user_id) and user_id.startswith(self.user_prefix or "")
 
     def acts_for(self, given: str | None, *, field: str = "user_id") -> str:
         """Return the user of this call: `given`, or the bound caller's own user where it is None.
@@ -38,7 +51,7 @@ class Caller:
         """
         if given is None and self.user_id is None:
             raise InvalidRequest(f"The request is not valid: see {field}.", problems=[Problem(field, "is missing")])
-        if given is not None and self.user_id not in (None, given):
+        if given is not None and not self.may_act_for(given):
             raise NotFound
         return self.user_id or given or ""
 
@@ -58,6 +71,28 @@ OWNER = Caller("owner", is_admin=True)
 """The caller that can read the lock file of DATA_DIR, on its machine."""
 NOBODY = Caller("nobody", user_id="")
 """The caller of what is open to all; it may act for no user."""
+
+
+def bound_caller(
+    name: str,
+    bound: str | None,
+    *,
+    is_admin: bool = False,
+    key_id: str | None = None,
+    ends_at: datetime | None = None,
+    agent_id: str | None = None,
+) -> Caller:
+    """Return the caller that is bound as `Caller.bound` says it."""
+    is_tenant = bound is not None and bound.endswith(EVERY)
+    return Caller(
+        name,
+        None if is_tenant else bound,
+        is_admin,
+        key_id,
+        ends_at,
+        user_prefix=bound.removesuffix(EVERY) if bound is not None and is_tenant else None,
+        agent_id=agent_id,
+    )
 
 
 def caller_of(state: Any) -> Caller:

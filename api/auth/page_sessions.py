@@ -3,7 +3,7 @@
 import secrets
 from datetime import datetime, timedelta
 
-from recollect.api.auth.caller import Caller
+from recollect.api.auth.caller import Caller, bound_caller
 from recollect.memory.erasure.fenced_records import FencedSessions
 from recollect.memory.ports.key_ring import KeyRing
 from recollect.memory.ports.sessions import Session, digest_of
@@ -45,7 +45,7 @@ class PageSessions:
         session = Session(
             digest=digest_of(secret),
             name=caller.name,
-            user_id=caller.user_id,
+            user_id=caller.bound,
             is_admin=caller.is_admin,
             key_id=caller.key_id,
             started_at=now,
@@ -67,7 +67,13 @@ class PageSessions:
             return None
         if is_act and (expires_at := self._expiry(now, session.ends_at)) >= session.expires_at + EXTENDED_EVERY:
             await self._sessions.extend(session.digest, expires_at=expires_at)
-        return Caller(session.name, session.user_id, session.is_admin, session.key_id, session.ends_at)
+        return bound_caller(
+            session.name,
+            session.user_id,
+            is_admin=session.is_admin,
+            key_id=session.key_id,
+            ends_at=session.ends_at,
+        )
 
     async def end(self, secret: str) -> None:
         """End the session, if there is one."""

@@ -16,7 +16,9 @@ from recollect.api.auth.access_rules import TokenRules
 from recollect.api.auth.admission import INVALID, Credentials
 from recollect.api.auth.caller import Caller
 from recollect.api.auth.subject import user_of
+from recollect.memory.ports.keys import EVERY
 from recollect.memory.values.errors import Unauthorized
+from recollect.memory.values.scope import is_id
 
 logger = logging.getLogger(__name__)
 
@@ -67,19 +69,39 @@ class TokenCredentials(Credentials):
 
     @override
     async def caller(self, token: str) -> Caller:
-        """Return the token's caller: an administrator acts for any user, anybody else for the user of the claim."""
+        """Return the token's caller.
+
+        A token with a tenant's claim acts for the tenant's users, an administrator's for any user, any other for the
+        user of the claim.
+        """
         try:
             claims = await self._claims(token)
         except (jwt.PyJWTError, RecursionError) as error:
             # The token may be nested too deeply, for example. The error's own text may quote the token.
             raise _refused(type(error).__name__) from None
+        if (prefix := self._prefix(claims)) is not None:
+            return Caller(_name(prefix), user_prefix=prefix, ends_at=_end(claims))
         user_id = user_of(claims.get(self._rules.user_claim))
         if user_id is None:
             raise _refused("no user")
-        name = f"subject:{hashlib.sha256(user_id.encode()).hexdigest()[:32]}"
+        name = _name(user_id)
         if any(_says(claims.get(claim), value) for claim, value in self._admin_claims):
             return Caller(name, is_admin=True, ends_at=_end(claims))
         return Caller(name, user_id, ends_at=_end(claims))
+
+    def _prefix(self, claims: Mapping[str, Any]) -> str | None:
+        """Return the beginning of the ids of the token's tenant; None where it has none. It administers nothing.
+
+        Raises:
+            Unauthorized: the claim is no such beginning.
+        """
+        said = claims.get(self._rules.user_prefix_claim) if self._rules.user_prefix_claim else None
+        if said is None:
+            return None
+        prefix = said.removesuffix(EVERY) if isinstance(said, str) else None
+        if not is_id(prefix):
+            raise _refused("no prefix")
+        return prefix
 
     async def _claims(self, token: str) -> Mapping[str, Any]:
         if len(token) > MOST_TOKEN_CHARACTERS:
@@ -117,6 +139,11 @@ async def open_tokens(rules: TokenRules) -> AsyncGenerator[TokenCredentials]:
 def _refused(reason: str) -> Unauthorized:
     logger.info("token refused", extra={"action": "token_refused", "reason": reason})
     return Unauthorized(INVALID)
+
+
+def _name(subject: str) -> str:
+    """Return what tells the subject apart, without saying it."""
+    return f"subject:{hashlib.sha256(subject.encode()).hexdigest()[:32]}"
 
 
 def _end(claims: Mapping[str, Any]) -> datetime:

@@ -12,7 +12,12 @@ app = typer.Typer(no_args_is_help=True, help="Make, list and revoke the keys tha
 @app.command()
 def create(
     context: typer.Context,
-    role: Annotated[str, typer.Option(help="service (any user), admin (administers too), or user:<id> (one user).")],
+    role: Annotated[
+        str,
+        typer.Option(
+            help="service (any user), admin (administers too), user:<id> (one user), user:acme:* (ids that begin so)."
+        ),
+    ],
     name: Annotated[str | None, typer.Option(help="What you tell it by.")] = None,
     data_dir: DataDir = None,
 ) -> None:

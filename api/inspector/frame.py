@@ -38,7 +38,13 @@ def frame_of(request: Request) -> dict[str, Any]:
 def shown_user(request: Request, caller: Caller) -> str:
     """Return whose memory the page shows: the address's user, else the caller's own, the last chosen one, or `me`."""
     named = request.path_params.get("user_id") or _in_path(request.url.path)
-    return caller.user_id or _valid(named) or _valid(read_cookie(request.scope, CHOSEN)) or FIRST_USER
+    chosen = _valid(named) or _valid(read_cookie(request.scope, CHOSEN))
+    return caller.user_id or (chosen if chosen and caller.may_act_for(chosen) else _first(caller))
+
+
+def _first(caller: Caller) -> str:
+    """Return the user whom a page shows before one was chosen; of a tenant, one of its own."""
+    return f"{caller.user_prefix or ''}{FIRST_USER}"
 
 
 def address(scope: Scope) -> str:

@@ -19,6 +19,7 @@ def user_of(caller: Caller, given: Any, headers: MemoryHeaders, services: Servic
 
     Raises:
         InvalidRequest: nobody is named, or the name is no id.
+        NotFound: it is another tenant's user.
     """
     if caller.user_id is not None:
         return caller.user_id
@@ -31,7 +32,7 @@ def user_of(caller: Caller, given: Any, headers: MemoryHeaders, services: Servic
         if name is not None and not isinstance(name, str):
             raise wrong(field, "must be a string")
         if name is not None:
-            return check_id(field, name)
+            return caller.acts_for(check_id(field, name))
     default = default_user(caller, services)
     if default is None:
         raise wrong("user", "is missing; name whose memory it is there or in X-Memory-User")

@@ -91,6 +91,7 @@ async def post_import(
                 lines,
                 learn=learn == "true",
                 only_user=caller.user_id,
+                may_write=caller.may_act_for,
                 seconds=memory.config.import_seconds,
             )
 

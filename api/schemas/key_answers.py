@@ -7,7 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from recollect.memory.ports.keys import MOST_NAME_CHARACTERS
 from recollect.memory.values.scope import ID_PATTERN
 
-ROLE = "`service` acts for any user, `admin` administers too, `user:<id>` acts for that one user only."
+ROLE = (
+    "`service` acts for any user, `admin` administers too, `user:<id>` acts for that one user "
+    "only, `user:acme:*` for all users whose ids begin with `acme:`."
+)
 
 
 class KeyRequest(BaseModel):
@@ -16,7 +19,7 @@ class KeyRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"role": "user:ada", "name": "laptop"}]})
 
     role: Annotated[str, Field(strict=True, max_length=200)] = Field(
-        description=ROLE, json_schema_extra={"pattern": f"^(service|admin|user:{ID_PATTERN})$"}
+        description=ROLE, json_schema_extra={"pattern": f"^(service|admin|user:{ID_PATTERN}\\*?)$"}
     )
     name: Annotated[str, Field(strict=True, min_length=1, max_length=MOST_NAME_CHARACTERS)] | None = Field(
         None, description="What you tell it by."

@@ -8,7 +8,7 @@ from datetime import datetime
 from recollect.memory.erasure.fences import Fence, Fences
 from recollect.memory.ports.client_records import ClientRecord, ClientRecords
 from recollect.memory.ports.sessions import Session, Sessions
-from recollect.memory.values.scope import Scope
+from recollect.memory.values.scope import Scope, is_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,9 @@ class FencedSessions:
     @asynccontextmanager
     async def _storing(self, session: Session) -> AsyncGenerator[None]:
         """Keep a session out of an erasure of its user, which would not find what is stored after its scan."""
-        if session.user_id is None:
+        if not is_id(session.user_id):  # of nobody's own: any user's, or a tenant's
             yield
             return
-        async with self.fences.writing(session.user_id) as writing:
+        async with self.fences.writing(session.user_id or "") as writing:
             writing.on_erased(lambda: self.sessions.remove(session.digest))
             yield

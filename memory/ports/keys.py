@@ -24,11 +24,16 @@ _ID_BYTES, _SECRET_BYTES = 8, 32
 KEY_ID_PATTERN = r"[0-9a-f]{16}"
 _SHOWN = re.compile(rf"rk_({KEY_ID_PATTERN})_([A-Za-z0-9_-]{{43}})")
 _USER = "user:"
+EVERY = "*"
+"""Ends the beginning that the ids of a tenant's users have: `acme:*`. No user's id has the character."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The stored data of a key: `digest` is the hex SHA-256 of its secret; `user_id` is set for the role "user"."""
+    """The stored data of a key: `digest` is the hex SHA-256 of its secret; `user_id` is set for the role "user".
+
+    It is one user's id, or a tenant's `acme:*`: all users whose ids begin with `acme:`.
+    """
 
     id: str
     digest: str
@@ -43,7 +48,7 @@ class Key:
 
     @property
     def said_role(self) -> str:
-        """The role as people write it: service, admin, or user:<id>."""
+        """The role as people write it: service, admin, user:<id>, or user:<beginning>*."""
         return self.role if self.user_id is None else f"{_USER}{self.user_id}"
 
 
@@ -103,7 +108,7 @@ def new_key(role: str, *, name: str | None, now: datetime) -> tuple[Key, str]:
     """Return a new key and its text, which is stored nowhere.
 
     Raises:
-        InvalidRequest: `role` is not service, admin or user:<id>, or `name` is not valid.
+        InvalidRequest: `role` is none (see `read_role`), or `name` is not valid.
     """
     kind, user_id = read_role(role)
     key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
@@ -130,8 +135,10 @@ def read_role(said: str) -> tuple[Role, str | None]:
     if said == "service" or said == "admin":
         return said, None
     if said.startswith(_USER):
-        return "user", check_id("role", said.removeprefix(_USER))
-    problem = "must be service, admin or user:<id>"
+        bound = said.removeprefix(_USER)
+        check_id("role", bound.removesuffix(EVERY))
+        return "user", bound
+    problem = "must be service, admin, user:<id> or user:<beginning>*"
     raise InvalidRequest(f"role {problem}.", problems=[Problem("role", problem)])
 
 

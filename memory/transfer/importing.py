@@ -65,13 +65,14 @@ class ImportResult:
         return shown | {name: number for name, number in others.items() if number}
 
 
-async def import_lines(
+async def import_lines(  # noqa: PLR0913 - what the doors say of an import
     memory: Memory,
     lines: AsyncIterable[SourceLine],
     *,
     learn: bool = False,
     progress: Progress | None = None,
     only_user: str | None = None,
+    may_write: Callable[[str], bool] | None = None,
     seconds: float | None = None,
 ) -> ImportResult:
     """Store the messages, facts and summaries of `lines`. With `learn`, facts are learned from them in the background.
@@ -80,7 +81,8 @@ async def import_lines(
     message with the assistant's that comes next in its thread; a message without a counterpart is a turn whose other
     place is absent. A message is known by its `message_id`, or without one by all its fields. Lines of an export are
     stored as they come, under their ids; see `restoring`. With `only_user`, lines of other users fail, and lines that
-    name nobody are this user's. Call it with a place in `recollect.memory.background.bulk`, where others import too.
+    name nobody are this user's; with `may_write`, lines of users that it refuses fail. Call it with a place in
+    `recollect.memory.background.bulk`, where others import too.
 
     Raises:
         StoreUnavailable: the store cannot be reached. What was stored stays; a repeat of the lines completes it.
@@ -92,7 +94,7 @@ async def import_lines(
         memory.parts.store, memory.parts.index, memory.parts.embedder, memory.parts.clock, memory.bulk, learn
     )
     fences = ImportFences(memory.parts.fences)
-    running = _Import(memory, turns, fences, Restoring(memory, turns, fences), only_user, progress)
+    running = _Import(memory, turns, fences, Restoring(memory, turns, fences), only_user, may_write, progress)
     whole = asyncio.timeout(seconds)
     try:
         try:
@@ -140,6 +142,7 @@ class _Import:
     fences: ImportFences
     restoring: Restoring
     only_user: str | None
+    may_write: Callable[[str], bool] | None
     progress: Progress | None
     _tally: Tally = field(init=False, default_factory=Tally)
     _taken: int = field(init=False, default=0)
@@ -285,7 +288,10 @@ class _Import:
         return read_message(fields, most=config.max_message_characters, most_replied=config.max_reply_characters)
 
     def _of_user(self, said: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the fields as those of `only_user`, or raise BadLine where they name another user."""
+        """Return the fields as those of `only_user`, or raise BadLine where they name a user whom nobody may write."""
+        named = said.get("user_id")
+        if self.may_write is not None and isinstance(named, str) and not self.may_write(named):
+            raise BadLine("user_id is not yours.")
         if self.only_user is None or said.get("user_id") == self.only_user:
             return said
         if said.get("user_id") is not None:
