@@ -15,6 +15,7 @@ from recollect.memory.erasure.fences import Fence, Writing
 from recollect.memory.evaluation.evaluation import Evaluation
 from recollect.memory.facts.fact_service import FactService
 from recollect.memory.filtered_lists import FilteredLists
+from recollect.memory.index.embedder_change import EmbedderChange
 from recollect.memory.language.said_hash import said_hash
 from recollect.memory.language.trivial import is_trivial
 from recollect.memory.learning.text_learning import TextLearning
@@ -62,6 +63,7 @@ class Memory:
     keys: KeyRing
     erasing: Erasing
     evaluation: Evaluation
+    embedders: EmbedderChange
     operations: Operations
     bulk: Bulk
     observer: Observer

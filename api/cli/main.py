@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from recollect.api.cli import keys
+from recollect.api.cli import embedder, keys
 from recollect.api.cli.command_context import CARRY, KEEP, TALK, AsJson, CommandContext, DataDir, Form, Url, User, told
 from recollect.api.cli.terminal import terminal
 from recollect.api.cli.terminal.plain_text import safe
@@ -73,6 +73,7 @@ def serve(
 
 app.add_typer(terminal.app)
 app.add_typer(keys.app, name="keys", rich_help_panel=KEEP)
+app.add_typer(embedder.app, name="embedder", rich_help_panel=KEEP)
 
 
 @app.command(rich_help_panel=KEEP)

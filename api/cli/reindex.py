@@ -35,7 +35,7 @@ def reindex(config: MemoryConfig, *, user_id: str | None, dry_run: bool) -> None
             if client is None:
                 report = asyncio.run(_rebuild(config, user_id, dry_run, tell))
             else:
-                report = _follow(client, {"user_id": user_id, "dry_run": dry_run}, tell)
+                report = follow(client, "/api/admin/reindex", {"user_id": user_id, "dry_run": dry_run}, tell)
         bar.update(task, completed=report["points"], total=report["points"])
     Console(soft_wrap=True).print(summary(report), highlight=False)
 
@@ -48,9 +48,9 @@ async def _rebuild(config: MemoryConfig, user_id: str | None, dry_run: bool, tel
         return report.as_json()
 
 
-def _follow(client: httpx.Client, request: dict[str, Any], tell: Told) -> dict[str, Any]:
-    """Let the service rebuild, and poll its progress. The rebuild goes on if this command is stopped."""
-    with client.stream("POST", "/api/admin/reindex", json=request) as response:
+def follow(client: httpx.Client, route: str, request: dict[str, Any], tell: Told) -> dict[str, Any]:
+    """Send `request`, follow the progress, and return the report. The work goes on if this command is stopped."""
+    with client.stream("POST", route, json=request) as response:
         if not response.is_success:
             response.read()
             answer(response)

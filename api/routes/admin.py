@@ -64,7 +64,7 @@ async def get_doctor(memory: OpenMemory) -> JSONResponse:
 async def post_reindex(request: ReindexRequest, reindexer: OpenReindexer) -> StreamingResponse:
     """Begin a rebuild and say how far it is until it has ended."""
     running = reindexer.begin(user_id=request.user_id, dry_run=request.dry_run)
-    return StreamingResponse(_lines(running), media_type=LINES, headers={"Cache-Control": "no-store"})
+    return StreamingResponse(lines(running), media_type=LINES, headers={"Cache-Control": "no-store"})
 
 
 @router.post(
@@ -93,7 +93,8 @@ async def get_prompt(turn_id: Id, user_id: UserId, memory: OpenMemory) -> JSONRe
     return JSONResponse(await memory.turns.prompt(user_id, turn_id))
 
 
-async def _lines(running: RunningReindex) -> AsyncIterator[str]:
+async def lines(running: RunningReindex) -> AsyncIterator[str]:
+    """Yield one JSON object a line: how far the rebuild is, then its report or its error."""
     async for done, total in running.progress():
         yield _line({"done": done, "total": total})
     try:

@@ -16,6 +16,7 @@ from recollect.memory.ports.client_records import ClientRecords
 from recollect.memory.ports.conversations import Conversations
 from recollect.memory.ports.counts import Counts
 from recollect.memory.ports.documents import Documents
+from recollect.memory.ports.embedder import EmbedderChoices
 from recollect.memory.ports.erasures import Erasures
 from recollect.memory.ports.facts import Facts
 from recollect.memory.ports.imports import Imports
@@ -63,6 +64,7 @@ class WatchedStore(Store):
         self.keys = _watched(Keys, store.keys, "keys", watch)
         self.sessions = _watched(Sessions, store.sessions, "sessions", watch)
         self.client_records = _watched(ClientRecords, store.client_records, "client_records", watch)
+        self.embedder_choices = _watched(EmbedderChoices, store.embedder_choices, "embedder_choices", watch)
         self.erasures = _watched(Erasures, erasures, "erasures", watch, is_shared=erasures.is_shared)
 
     @override

@@ -14,6 +14,7 @@ from typing import Protocol
 from typing_extensions import override
 
 from recollect.memory.index.query_cache import CachedEmbedder
+from recollect.memory.index.serving_embedder import ServingEmbedder
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.threads.recorded_hits import RecordedHits
@@ -122,7 +123,7 @@ class LinesHolder(DataHolder):
 class CacheHolder(DataHolder):
     """Empties the query cache of this process: its keys are digests that name no user, so every vector is removed."""
 
-    cache: CachedEmbedder
+    cache: CachedEmbedder | ServingEmbedder
     name: str = "query_cache"
 
     @override
@@ -142,7 +143,7 @@ def data_holders(
     *,
     keys: Callable[[str], Awaitable[int]],
     lines: TypedLinesFiles,
-    cache: CachedEmbedder,
+    cache: CachedEmbedder | ServingEmbedder,
 ) -> Sequence[DataHolder]:
     """Return all data holders, in the order in which an erasure empties them. `keys` deletes a user's own keys.
 

@@ -14,6 +14,7 @@ from recollect.memory.background.bulk import Bulk
 from recollect.memory.background.long_texts import INLINE_CHARACTERS, off_loop
 from recollect.memory.index.bm25 import document_weights
 from recollect.memory.index.expected import called_for, count_expected, differing, expected, first_expected, orphans
+from recollect.memory.index.serving_embedder import steady
 from recollect.memory.ports.embedder import Embedder
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.timeline import Timeline
@@ -76,6 +77,7 @@ async def make_points(
     """
     if not entries:
         return []
+    embedder = await steady(embedder)  # vectors, model and channels are of one embedder, though it is switched
     before = {key: list(takewhile(_is_short, texts))[:PRECEDING] for key, texts in (preceding or {}).items()}
     behind = [entry for entry in entries if before.get(entry.id)] if embedder.knows_meaning else []
     contexts = [f"{before[entry.id][0]}\n{entry.content}" for entry in behind]

@@ -70,10 +70,10 @@ async def reindex(
         await _sync_owed(store, index, embedder, None)
         repair = await IndexRepair(store, successor.points, embedder).run(progress)
         removed = len([entry async for entry in orphans(store, index, repair.ids)])
-        made = repair.made + await _settle(store, successor.points, embedder)
+        made = repair.made + await settle(store, successor.points, embedder)
         await successor.promote()
     # Other processes may have written to the old collection alone before they saw the switch.
-    made += await _settle(store, index, embedder)
+    made += await settle(store, index, embedder)
     logger.info("reindexed", extra={"action": "reindexed", "points": len(repair.ids), "embedded": made})
     return Reindexed(len(repair.ids), made, repair.matched, removed)
 
@@ -86,7 +86,7 @@ async def _foreseen(store: Store, index: VectorIndex, user_id: str | None) -> Re
     return Reindexed(len(ids), len(ids), 0, removed, dry_run=True, user_id=user_id)
 
 
-async def _settle(store: Store, points: PointStore, embedder: Embedder) -> int:
+async def settle(store: Store, points: PointStore, embedder: Embedder) -> int:
     """Repeat passes until one finds nothing, at most `MOST_PASSES`; return how many points were made."""
     made = 0
     for _ in range(MOST_PASSES):

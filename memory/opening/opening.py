@@ -12,6 +12,7 @@ from recollect.memory.erasure.data_holders import ForeignHolder, data_holders
 from recollect.memory.erasure.erasing import Erasing
 from recollect.memory.erasure.tombstone_follower import TombstoneFollower
 from recollect.memory.facts.fact_service import FactService
+from recollect.memory.index.embedder_change import EmbedderChange
 from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.index.indexing import IndexStep, repair
 from recollect.memory.index.vacuum import IndexVacuum
@@ -119,7 +120,8 @@ async def open_memory(
         indexing = DocumentIndexing(store, index, embedder, stores.fences, clock, sweep_seconds=config.sweep_seconds)
         following = [_following(stores)] if store.erasures.is_shared else []
         vacuum = IndexVacuum(index, seconds=config.index_vacuum_seconds)
-        for keeper in (points, bounds, threads, indexing, erasing, vacuum, *following):
+        embedders = EmbedderChange(store, stores.sides)
+        for keeper in (embedders, points, bounds, threads, indexing, erasing, vacuum, *following):
             keeper.start()
             stack.push_async_callback(keeper.close)
         recall = Recall(store, Search(store, index, embedder, config, reranker), config, clock, attachments)
@@ -154,6 +156,7 @@ async def open_memory(
             keys=keys,
             erasing=erasing,
             evaluation=evaluation_of(stores, recall),
+            embedders=embedders,
             operations=Operations(parts, chat, models.name, config.memory_wait_seconds),
             bulk=stores.bulk,
             observer=observer,

@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, TypeVar
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.erasure.fenced_index import FencedIndex
 from recollect.memory.erasure.fences import Fences
-from recollect.memory.index.lazy_index import LazyIndex
+from recollect.memory.index.paired_index import PairedIndex
 from recollect.memory.index.query_cache import CachedEmbedder
+from recollect.memory.index.serving_embedder import ServingEmbedder
+from recollect.memory.index.sides import EmbedderSides, Side
+from recollect.memory.opening.embedders import configured_for, index_opener, spec_of
 from recollect.memory.opening.observed import ObservedEmbedder
-from recollect.memory.ports.embedder import Embedder
+from recollect.memory.ports.embedder import EmbedderSpec
 from recollect.memory.ports.observing import UNOBSERVED, Observer
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
@@ -41,10 +44,11 @@ class Stores:
     config: MemoryConfig
     store: Store
     index: VectorIndex
-    embedder: CachedEmbedder
+    embedder: ServingEmbedder
     clock: Clock
     fences: Fences
     bulk: Bulk
+    sides: EmbedderSides
 
 
 @asynccontextmanager
@@ -101,14 +105,23 @@ async def enter_stores(
     """Open store, index and embedder until the stack closes."""
     bulk = Bulk(config.bulk_workers)
     stack.callback(bulk.close)
-    opened = await stack.enter_async_context(open_embedder(config, bulk))
-    embedder = CachedEmbedder(ObservedEmbedder(opened, observer))
-    store = await stack.enter_async_context(await asyncio.to_thread(_open_store, config))
-    index = await stack.enter_async_context(_lazy_index(config, embedder))
-    store = observer.store(store)
+    store = observer.store(await stack.enter_async_context(await asyncio.to_thread(_open_store, config)))
     fences = Fences(store.erasures)
-    fenced = FencedIndex(observer.index(index), store, fences)
-    return Stores(config, store, fenced, embedder, clock, fences, bulk)
+    open_index = index_opener(config)
+
+    @asynccontextmanager
+    async def open_side(spec: EmbedderSpec) -> AsyncGenerator[Side]:
+        async with open_embedder(configured_for(config, spec), bulk) as opened:
+            embedder = CachedEmbedder(ObservedEmbedder(opened, observer))
+            async with open_index(embedder) as index:
+                fenced = FencedIndex(observer.index(index), store, fences)
+                yield Side(spec, embedder, fenced, config.qdrant_collection)
+
+    # An object that embeds, given by a program, has no name by which a record could open it again.
+    choices = None if config.given_embeddings is not None else store.embedder_choices
+    sides = await stack.enter_async_context(EmbedderSides(choices, spec_of(config), open_side))
+    index = PairedIndex(sides, store.timeline, name=sides.serving.index.name)
+    return Stores(config, store, index, ServingEmbedder(sides), clock, fences, bulk, sides)
 
 
 def data_dir_owner(config: MemoryConfig) -> "Owner | None":
@@ -148,31 +161,6 @@ def _open_store(config: MemoryConfig) -> AbstractAsyncContextManager[Store]:
     from recollect.memory.stores.sqlite import open_sqlite_store
 
     return open_sqlite_store(config.data_dir / "recollect.db")
-
-
-def _lazy_index(config: MemoryConfig, embedder: Embedder) -> LazyIndex:
-    """Return the index of `config`, which opens once the embedder's dimension is known."""
-    base, model = config.qdrant_collection, embedder.model
-
-    def open_server(dimension: int) -> AbstractAsyncContextManager[VectorIndex]:
-        from recollect.memory.stores.qdrant.index import QdrantServer, open_qdrant_index
-
-        server = QdrantServer(
-            config.qdrant_url or "",
-            api_key=config.qdrant_api_key,
-            prefer_grpc=config.qdrant_prefer_grpc,
-            grpc_port=config.qdrant_grpc_port,
-        )
-        return open_qdrant_index(server, base=base, model=model, dimension=dimension)
-
-    def open_embedded(dimension: int) -> AbstractAsyncContextManager[VectorIndex]:
-        from recollect.memory.stores.edge.index import open_edge_index
-
-        return open_edge_index(config.data_dir / "index", base=base, model=model, dimension=dimension)
-
-    if config.qdrant_url is not None:
-        return LazyIndex("qdrant", embedder, open_server)
-    return LazyIndex("qdrant-edge", embedder, open_embedded)
 
 
 async def _enter_in_thread(stack: AsyncExitStack, manager: contextlib.AbstractContextManager[Entered]) -> Entered:

@@ -1,8 +1,10 @@
-"""The embedder port: text to vector."""
+"""The embedder ports: text to vector, and the record of which embedder serves."""
 
+import json
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, Protocol
 
 from typing_extensions import override
 
@@ -51,6 +53,75 @@ class Embedder(Protocol):
         Raises:
             ModelUnavailable: it cannot.
         """
+        ...
+
+
+Stage = Literal["filling", "ready", "switched", "dropping"]
+"""The other embedder's collection is being filled; holds everything; served until the switch; is being deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderSpec:
+    """An embedder as settings name it: EMBEDDING_MODEL, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL_PATH.
+
+    `collection` is the name of its points' collection, where that is known; it does not count for equality.
+    """
+
+    model: str
+    dimensions: int | None = None
+    path: str | None = None
+    collection: str | None = field(default=None, compare=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON of the HTTP contract."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderChoice:
+    """The embedder that serves, and the other one with its stage; both None where there is no other one."""
+
+    serving: EmbedderSpec
+    other: EmbedderSpec | None = None
+    stage: Stage | None = None
+
+    @property
+    def followed(self) -> EmbedderSpec | None:
+        """Return the other embedder where new writes owe a point in its collection too."""
+        return None if self.stage == "dropping" else self.other
+
+    def switched(self, stage: Stage) -> "EmbedderChoice":
+        """Return the choice in which the two embedders have changed places."""
+        assert self.other is not None
+        return EmbedderChoice(self.other, self.serving, stage)
+
+    def at(self, stage: Stage) -> "EmbedderChoice":
+        """Return the choice with the other embedder at `stage`."""
+        return replace(self, stage=stage)
+
+    def as_text(self) -> str:
+        """Return the stored text; equal choices have equal texts."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def of_text(cls, text: str) -> "EmbedderChoice":
+        """Return the choice that `as_text` wrote."""
+        said = json.loads(text)
+        other = None if said["other"] is None else EmbedderSpec(**said["other"])
+        return cls(EmbedderSpec(**said["serving"]), other, said["stage"])
+
+
+class EmbedderChoices(Protocol):
+    """The record of the embedder that serves: one document of the whole store, or none."""
+
+    @abstractmethod
+    async def read(self) -> EmbedderChoice | None:
+        """Return the record, or None."""
+        ...
+
+    @abstractmethod
+    async def replace(self, choice: EmbedderChoice, *, seen: EmbedderChoice | None) -> bool:
+        """Store `choice` in place of `seen` (None: no record) in one write; return whether `seen` was the record."""
         ...
 
 

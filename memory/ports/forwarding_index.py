@@ -96,6 +96,10 @@ class ForwardingIndex(ForwardingPoints, VectorIndex):
         return await (await self._opened()).other_collections()
 
     @override
+    async def drop_other(self, name: str) -> None:
+        await (await self._opened()).drop_other(name)
+
+    @override
     async def erase(self, scope: Scope) -> int:
         return await (await self._opened()).erase(scope)
 

@@ -14,6 +14,7 @@ from recollect.memory.ports.client_records import ClientRecords
 from recollect.memory.ports.conversations import Conversations
 from recollect.memory.ports.counts import Counts
 from recollect.memory.ports.documents import Documents
+from recollect.memory.ports.embedder import EmbedderChoices
 from recollect.memory.ports.erasures import Erasures
 from recollect.memory.ports.facts import Facts
 from recollect.memory.ports.imports import Imports
@@ -66,6 +67,9 @@ class Store(Protocol):
 
     client_records: ClientRecords
     """Open rounds and conversations of OpenAI's clients."""
+
+    embedder_choices: EmbedderChoices
+    """The record of the embedder that serves."""
 
     erasures: Erasures
     """Tombstones and receipts of erasures."""

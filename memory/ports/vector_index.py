@@ -273,6 +273,14 @@ class VectorIndex(PointStore, Protocol):
         ...
 
     @abstractmethod
+    async def drop_other(self, name: str) -> None:
+        """Delete the collection `name` of `other_collections`, which nobody has open, with all that is stored of it.
+
+        A collection that does not exist is no error.
+        """
+        ...
+
+    @abstractmethod
     async def erase(self, scope: Scope) -> int:
         """Delete the scope's points in every collection of the base name, of any embedder; return how many.
 

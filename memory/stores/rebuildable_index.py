@@ -48,6 +48,11 @@ class Generations(Protocol):
         ...
 
     @abstractmethod
+    async def drop_other(self, name: str) -> None:
+        """Delete another embedder's collection, as `VectorIndex.drop_other` does."""
+        ...
+
+    @abstractmethod
     async def erase_elsewhere(self, scope: Scope) -> int:
         """Delete the scope's points in all collections except the current one and an open successor.
 
@@ -129,6 +134,10 @@ class RebuildableIndex(ForwardingPoints, VectorIndex):
     @override
     async def other_collections(self) -> list[str]:
         return await self._generations.other_collections()
+
+    @override
+    async def drop_other(self, name: str) -> None:
+        await self._generations.drop_other(name)
 
     @override
     @asynccontextmanager

@@ -22,7 +22,8 @@ RecollectError
 │   ├── FactsChanged              facts_changed
 │   ├── PreviewOutdated           preview_outdated
 │   ├── FactConflict              fact_conflict
-│   └── Rebuilding                reindex_running
+│   ├── Rebuilding                reindex_running
+│   └── EmbedderConflict          embedder_conflict
 ├── StoreUnavailable        503   store_unavailable
 │   ├── IndexUnavailable          (costs the search, never the reply)
 │   └── ErasurePending            (goes on by itself)
@@ -195,6 +196,12 @@ class Rebuilding(Conflict):
     """The index is being rebuilt already; wait until that has ended."""
 
     code = "reindex_running"
+
+
+class EmbedderConflict(Conflict):
+    """The embedders are not in the state that this needs; look at `recollect embedder status`."""
+
+    code = "embedder_conflict"
 
 
 class StoreUnavailable(RecollectError):

@@ -14,7 +14,7 @@ HEAVY = [
 ]
 COMMANDS = {
     *("serve", "mcp", "chat", "facts", "search", "threads", "stats"),
-    *("doctor", "reindex", "eval", "learn", "keys"),
+    *("doctor", "reindex", "eval", "embedder", "learn", "keys"),
     *("import", "export", "sync", "erase"),
 }
 

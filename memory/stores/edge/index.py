@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from recollect.memory.ports.vector_index import VectorIndex, collection_name
 from recollect.memory.stores.edge.collection import EdgeCollection, PointId, open_edge_collection
+from recollect.memory.stores.edge.open_collections import OpenCollections
 from recollect.memory.stores.edge.others import EdgeOthers, has_bytes
 from recollect.memory.stores.edge.place import EdgePlace
 from recollect.memory.stores.rebuildable_index import Copying, Generations, RebuildableIndex
@@ -21,8 +22,12 @@ Answer = TypeVar("Answer")
 
 
 @asynccontextmanager
-async def open_edge_index(folder: Path, *, base: str, model: str, dimension: int) -> AsyncGenerator[VectorIndex]:
+async def open_edge_index(
+    folder: Path, *, base: str, model: str, dimension: int, beside: OpenCollections | None = None
+) -> AsyncGenerator[VectorIndex]:
     """Open the embedder's collection below `folder`, creating what is missing; flushed and closed at exit.
+
+    `beside` is shared by all indexes that this process opens in `folder`.
 
     A damaged collection is moved aside and an empty one takes its place (logged as a warning).
 
@@ -30,30 +35,36 @@ async def open_edge_index(folder: Path, *, base: str, model: str, dimension: int
         IndexUnavailable: another process has it open, or the system refuses the files.
     """
     place = EdgePlace(folder, base, collection_name(base, model=model, dimension=dimension))
-    number = await _on_disk(place.serving)
-    current = await open_edge_collection(place.path(number), dimension=dimension)
-    generations = EdgeGenerations(place, current, number=number, dimension=dimension)
+    others = beside or OpenCollections()
+    async with others.opening:
+        number = await _on_disk(place.serving)
+        current = await open_edge_collection(place.path(number), dimension=dimension)
+        others.names.add(place.name)
+    generations = EdgeGenerations(place, current, others, number=number, dimension=dimension)
     try:
         await generations.drop_old()
         yield RebuildableIndex("qdrant-edge", generations)
     finally:
         await generations.close()
+        others.names.discard(place.name)
 
 
 class EdgeGenerations(Generations):
     """Holds the generations of one collection; the current one is open, and its successor during a rebuild."""
 
-    def __init__(self, place: EdgePlace, current: EdgeCollection, *, number: int, dimension: int) -> None:
+    def __init__(
+        self, place: EdgePlace, current: EdgeCollection, beside: OpenCollections, *, number: int, dimension: int
+    ) -> None:
         self._current = current
         self._place = place
         self._number = number
         self._dimension = dimension
         self._successor: EdgeCollection | None = None
         self._old: EdgeCollection | None = None
-        self._others = EdgeOthers(place)
+        self._others = EdgeOthers(place, beside.names)
         self._rewritten_at: float | None = None
         # A collection can be opened once at a time.
-        self._opening_others = asyncio.Lock()
+        self._opening_others = beside.opening
 
     @property
     @override
@@ -114,6 +125,11 @@ class EdgeGenerations(Generations):
     @override
     async def other_collections(self) -> list[str]:
         return await _on_disk(self._place.others)
+
+    @override
+    async def drop_other(self, name: str) -> None:
+        async with self._opening_others:
+            await _on_disk(lambda: self._others.drop(name))
 
     @override
     async def erase_elsewhere(self, scope: Scope) -> int:

@@ -6,6 +6,7 @@ Nobody opens or searches them, but they hold users' points, which an erasure mus
 import logging
 import shutil
 from collections.abc import Generator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,9 +29,10 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class EdgeOthers:
-    """The collections of one folder and base name that do not serve."""
+    """The collections of one folder and base name that do not serve; `open_names` are open in this process."""
 
     place: EdgePlace
+    open_names: AbstractSet[str] = frozenset()
 
     def erase(self, scope: Scope) -> int:
         """Delete the scope's points and return their number; a whole user's text leaves the files too.
@@ -88,6 +90,15 @@ class EdgeOthers:
             if other.is_rewrite_due(number, seconds=seconds):
                 _rewrite(other, number)
 
+    def drop(self, name: str) -> None:
+        """Delete all files of the collection `name`, unless it is open.
+
+        Raises:
+            OSError: the system refuses.
+        """
+        if name not in {*self.open_names, self.place.name}:
+            self.place.other(name).remove_all()
+
     def remaining(self, scope: Scope) -> int:
         """Return how many points of the scope are stored; a damaged folder with the user's id counts as one."""
         counted = 0
@@ -99,7 +110,7 @@ class EdgeOthers:
         return counted
 
     def _others(self) -> list[EdgePlace]:
-        others = map(self.place.other, self.place.others())
+        others = map(self.place.other, (name for name in self.place.others() if name not in self.open_names))
         return [other for other in others if other.path(other.serving()).is_dir()]
 
 

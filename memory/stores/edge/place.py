@@ -73,6 +73,14 @@ class EdgePlace:
                 shutil.rmtree(item)
                 self.marker(found).unlink(missing_ok=True)
 
+    def remove_all(self) -> None:
+        """Remove all generations, damaged ones too, with the files that belong to them."""
+        parts = r"(?:\.r[0-9]+)?(?:\.current(?:\.new)?|\.deleted|\.damaged-[0-9TZ]+)?"
+        shape = re.compile(re.escape(self.name) + parts)
+        for item in self.folder.iterdir():
+            if shape.fullmatch(item.name):
+                shutil.rmtree(item) if item.is_dir() else item.unlink(missing_ok=True)
+
     def damaged(self) -> list[Path]:
         """Return the folders of the base name that were moved aside as damaged, of any embedder."""
         shape = re.compile(re.escape(self.base) + r"__.*\.damaged-[0-9TZ]+")

@@ -12,7 +12,7 @@ from typing_extensions import override
 from recollect.memory.ports.facts import FactFilter, Facts
 from recollect.memory.stores.mongo.connection import FACTS, MongoConnection, Record
 from recollect.memory.stores.mongo.fact_document import from_fact, key, to_fact
-from recollect.memory.stores.mongo.users import users_of
+from recollect.memory.stores.mongo.leaps import users_of
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 

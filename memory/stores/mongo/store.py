@@ -20,17 +20,18 @@ from recollect.memory.stores.mongo.connection import (
 from recollect.memory.stores.mongo.conversations import MongoConversations
 from recollect.memory.stores.mongo.counts import MongoCounts
 from recollect.memory.stores.mongo.documents import MongoDocuments
+from recollect.memory.stores.mongo.embedder_choices import MongoEmbedderChoices
 from recollect.memory.stores.mongo.erasures import MongoErasures
 from recollect.memory.stores.mongo.facts import MongoFacts
 from recollect.memory.stores.mongo.imports import MongoImports
 from recollect.memory.stores.mongo.keys import MongoKeys
+from recollect.memory.stores.mongo.leaps import users_of_any
 from recollect.memory.stores.mongo.queue import LEASE, MongoThreadQueue
 from recollect.memory.stores.mongo.schema import prepare
 from recollect.memory.stores.mongo.sessions import MongoSessions
 from recollect.memory.stores.mongo.threads import MongoThreads
 from recollect.memory.stores.mongo.timeline import MongoTimeline
 from recollect.memory.stores.mongo.updates import MongoUpdates
-from recollect.memory.stores.mongo.users import users_of_any
 
 _BATCH_USERS = 500
 
@@ -53,6 +54,7 @@ class MongoStore(Store):
         self.keys = MongoKeys(connection)
         self.sessions = MongoSessions(connection)
         self.client_records = MongoClientRecords(connection)
+        self.embedder_choices = MongoEmbedderChoices(connection)
         self.erasures = MongoErasures(connection)
         self._connection = connection
 

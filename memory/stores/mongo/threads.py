@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from recollect.memory.ports.threads import Threads
 from recollect.memory.stores.mongo.connection import MARK, THREADS, MongoConnection, Record
-from recollect.memory.stores.mongo.users import users_of
+from recollect.memory.stores.mongo.leaps import users_of
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
 

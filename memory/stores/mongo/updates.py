@@ -10,9 +10,9 @@ from typing_extensions import override
 
 from recollect.memory.ports.updates import Backlog, Claim, Updates
 from recollect.memory.stores.mongo.connection import CLAIMS, CONVERSATIONS, MARK, MongoConnection, Record, key_of
+from recollect.memory.stores.mongo.leaps import users_of
 from recollect.memory.stores.mongo.message_document import from_update
 from recollect.memory.stores.mongo.turns import turns_of
-from recollect.memory.stores.mongo.users import users_of
 from recollect.memory.values.turn import Turn, derived_id
 from recollect.memory.values.update import Update
 

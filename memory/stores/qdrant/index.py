@@ -101,6 +101,13 @@ class QdrantGenerations(Generations):
         return siblings(self._base, names=await self._listed(), own=self._serving.name)
 
     @override
+    async def drop_other(self, name: str) -> None:
+        """Delete all generations of the collection; the server deletes their aliases with them."""
+        for found in await self._listed():
+            if name != self._serving.name and generation_of(found, name=name) is not None:
+                await self._serving.ask(lambda found=found: self._client.delete_collection(found))
+
+    @override
     async def erase_elsewhere(self, scope: Scope) -> int:
         """Delete in other embedders' collections, and in generations that do not serve."""
         deleted = 0

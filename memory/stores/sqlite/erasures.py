@@ -25,7 +25,7 @@ HOLDERS: Mapping[str, tuple[str, str | None]] = {
     "client_records": ("client_records", "thread_id"),
 }
 """For each table that holds users' data: its data holder, and the column that names the thread where rows have one."""
-NOBODYS = frozenset({"state", "erasure_secret", "tombstones", "erasures"})
+NOBODYS = frozenset({"state", "embedder_choice", "erasure_secret", "tombstones", "erasures"})
 """Tables that hold no user's data; an erasure names its user until all is gone."""
 
 _COLUMNS = "id, subject, by, erased_at, touched_at, user_id, thread_id, counts, remaining, is_done"

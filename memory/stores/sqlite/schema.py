@@ -275,7 +275,15 @@ PRAGMA user_version = 12;
 COMMIT;
 """
 
-SCRIPTS = (_EIGHTH, _NINTH, _TENTH, _ELEVENTH, _TWELFTH)
+# Which embedder serves, and which one is prepared beside it: JSON.
+_THIRTEENTH = """
+BEGIN IMMEDIATE;
+CREATE TABLE embedder_choice (number INTEGER PRIMARY KEY CHECK (number = 1), content TEXT NOT NULL) STRICT;
+PRAGMA user_version = 13;
+COMMIT;
+"""
+
+SCRIPTS = (_EIGHTH, _NINTH, _TENTH, _ELEVENTH, _TWELFTH, _THIRTEENTH)
 """Each brings a file up by one version, the first an empty one to `FIRST_VERSION`.
 
 Files were made by them, so they never change: a new version adds a script that ends with its number as `user_version`.

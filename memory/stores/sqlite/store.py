@@ -12,6 +12,7 @@ from recollect.memory.stores.sqlite.conversations import SqliteConversations
 from recollect.memory.stores.sqlite.counts import SqliteCounts
 from recollect.memory.stores.sqlite.database import SqliteDatabase, open_database
 from recollect.memory.stores.sqlite.documents import SqliteDocuments
+from recollect.memory.stores.sqlite.embedder_choices import SqliteEmbedderChoices
 from recollect.memory.stores.sqlite.erasures import SqliteErasures
 from recollect.memory.stores.sqlite.facts import SqliteFacts
 from recollect.memory.stores.sqlite.imports import SqliteImports
@@ -59,6 +60,7 @@ class SqliteStore(Store):
         self.keys = SqliteKeys(database)
         self.sessions = SqliteSessions(database)
         self.client_records = SqliteClientRecords(database)
+        self.embedder_choices = SqliteEmbedderChoices(database)
         self.erasures = SqliteErasures(database)
         self._database = database
 

@@ -6,6 +6,7 @@ from tests.contracts.store.suite.client_records import ClientRecordsContract
 from tests.contracts.store.suite.conversations import ConversationsContract
 from tests.contracts.store.suite.counts import CountsContract
 from tests.contracts.store.suite.documents import LibraryContract
+from tests.contracts.store.suite.embedder_choices import EmbedderChoicesContract
 from tests.contracts.store.suite.erasures import ErasuresContract
 from tests.contracts.store.suite.explained_turns import ExplainedTurnsContract
 from tests.contracts.store.suite.fact_pages import FactPagesContract
@@ -97,6 +98,10 @@ class TestQueue(Mongo, QueueContract):
 
 class TestWholeUser(Mongo, WholeUserContract):
     more_than_a_batch = 110
+
+
+class TestEmbedderChoices(Mongo, EmbedderChoicesContract):
+    pass
 
 
 class TestSessions(Mongo, SessionsContract):

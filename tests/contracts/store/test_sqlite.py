@@ -8,6 +8,7 @@ from tests.contracts.store.suite.client_records import ClientRecordsContract
 from tests.contracts.store.suite.conversations import ConversationsContract
 from tests.contracts.store.suite.counts import CountsContract
 from tests.contracts.store.suite.documents import LibraryContract
+from tests.contracts.store.suite.embedder_choices import EmbedderChoicesContract
 from tests.contracts.store.suite.erasures import ErasuresContract
 from tests.contracts.store.suite.explained_turns import ExplainedTurnsContract
 from tests.contracts.store.suite.fact_pages import FactPagesContract
@@ -98,6 +99,10 @@ class TestQueue(Sqlite, QueueContract):
 
 
 class TestWholeUser(Sqlite, WholeUserContract):
+    pass
+
+
+class TestEmbedderChoices(Sqlite, EmbedderChoicesContract):
     pass
 
 

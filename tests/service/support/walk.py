@@ -176,6 +176,11 @@ CALLS: Mapping[tuple[str, str], Call] = {
         None, 403, body=lambda ids: {"cases": [{"user_id": ids.user_id, "query": "codeword", "expect": ["x"]}]}
     ),
     ("get", "/api/admin/eval/cases"): Call("query", 403, named=403),
+    ("get", "/api/admin/embedder"): ADMINS,
+    ("post", "/api/admin/embedder/prepare"): Call(None, 403, body=lambda _: {"model": "lexical"}),
+    ("post", "/api/admin/embedder/switch"): ADMINS,
+    ("post", "/api/admin/embedder/back"): ADMINS,
+    ("post", "/api/admin/embedder/drop"): ADMINS,
     ("get", "/api/admin/keys"): ADMINS,
     ("post", "/api/admin/keys"): Call(None, 403, body=lambda ids: {"role": f"user:{ids.user_id}"}),
     ("delete", "/api/admin/keys/{key_id}"): ADMINS,

@@ -1,0 +1,67 @@
+"""Names embedders as a configuration does, and opens the indexes of their collections. A composition root."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+
+from recollect.memory.index.lazy_index import LazyIndex
+from recollect.memory.ports.embedder import Embedder, EmbedderSpec
+from recollect.memory.ports.vector_index import VectorIndex
+from recollect.memory.providers.endpoint import FASTEMBED, LEXICAL, embedding_model_name, endpoint
+from recollect.memory.stores.edge.open_collections import OpenCollections
+from recollect.memory.values.mem_config import MemoryConfig
+
+
+def spec_of(config: MemoryConfig) -> EmbedderSpec:
+    """Return the embedder that `config` names.
+
+    Raises:
+        ConfigurationError: it names a remote model and nothing serves it.
+    """
+    if config.given_embeddings is not None:
+        return EmbedderSpec("given")
+    name = embedding_model_name(config, endpoint(config))
+    is_local, path = name.startswith(FASTEMBED), config.embedding_model_path
+    return EmbedderSpec(
+        name,
+        None if is_local or name == LEXICAL else config.embedding_dimensions,
+        str(path) if is_local and path is not None else None,
+    )
+
+
+def configured_for(config: MemoryConfig, spec: EmbedderSpec) -> MemoryConfig:
+    """Return `config` with the embedder of `spec`; its provider, address and key stay."""
+    if spec == spec_of(config):
+        return config
+    path = None if spec.path is None else Path(spec.path)
+    return config.replace(embedding_model=spec.model, embedding_dimensions=spec.dimensions, embedding_model_path=path)
+
+
+def index_opener(config: MemoryConfig) -> Callable[[Embedder], LazyIndex]:
+    """Return what opens the index of an embedder's collection, once the embedder's dimension is known."""
+    if config.qdrant_url is not None:
+        return lambda embedder: LazyIndex("qdrant", embedder, partial(_on_server, config, embedder.model))
+    beside = OpenCollections()
+    return lambda embedder: LazyIndex("qdrant-edge", embedder, partial(_embedded, config, embedder.model, beside))
+
+
+def _on_server(config: MemoryConfig, model: str, dimension: int) -> AbstractAsyncContextManager[VectorIndex]:
+    from recollect.memory.stores.qdrant.index import QdrantServer, open_qdrant_index
+
+    server = QdrantServer(
+        config.qdrant_url or "",
+        api_key=config.qdrant_api_key,
+        prefer_grpc=config.qdrant_prefer_grpc,
+        grpc_port=config.qdrant_grpc_port,
+    )
+    return open_qdrant_index(server, base=config.qdrant_collection, model=model, dimension=dimension)
+
+
+def _embedded(
+    config: MemoryConfig, model: str, beside: OpenCollections, dimension: int
+) -> AbstractAsyncContextManager[VectorIndex]:
+    from recollect.memory.stores.edge.index import open_edge_index
+
+    folder = config.data_dir / "index"
+    return open_edge_index(folder, base=config.qdrant_collection, model=model, dimension=dimension, beside=beside)

@@ -1,0 +1,15 @@
+"""Names the collections of a folder that this process has open: the engine opens none twice."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCollections:
+    """Holds the `names` of the open ones, shared by the indexes of a folder.
+
+    Whoever opens a collection holds `opening`: an index that looks into others' collections would else have it open.
+    """
+
+    names: set[str] = field(default_factory=set[str])
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
