@@ -13,14 +13,22 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from recollect.memory.providers.presets import preset
+from recollect.memory.temporal.temporal import read_timezone
 from recollect.memory.values.errors import ConfigurationError
-from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
 from recollect.memory.values.scope import ID_PATTERN
 
 _DEFAULT = MemoryConfig()
+_RECALL = (
+    *("window", "top_k", "score_threshold", "scope", "scope_margin", "recency_weight", "mmr_lambda"),
+    *("time", "timezone", "fallback_recent", "coverage"),
+)
+"""The fields of `MemoryConfig` whose settings begin with MEMORY_."""
 
 Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 Days = Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Cosine = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
 Tokens = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
@@ -195,11 +203,37 @@ class Settings(BaseSettings):
     # What a turn recalls, where the request does not say.
     memory_window: int = Field(_DEFAULT.window, ge=0, le=50, description="Turns of the thread given verbatim.")
     memory_top_k: int = Field(_DEFAULT.top_k, ge=0, le=50, description="Most memories that a search gives.")
-    memory_score_threshold: float | None = Field(
+    memory_score_threshold: Cosine | None = Field(
         _DEFAULT.score_threshold,
-        ge=-1,
-        le=1,
         description="Least cosine similarity of a recalled memory; unset: 0.1, or a word in common with the query.",
+    )
+    memory_scope: Scoped = Field(
+        _DEFAULT.scope,
+        description="What a turn searches: `thread`, all of the `user`, or that with the thread's hits first (`auto`).",
+    )
+    memory_scope_margin: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] = Field(
+        _DEFAULT.scope_margin,
+        description="With MEMORY_SCOPE=auto: how much more another thread's hit must score to take a place.",
+    )
+    memory_recency_weight: Share | None = Field(
+        _DEFAULT.recency_weight, description="Share of recency in a hit's score, 0 to 1; unset: none."
+    )
+    memory_mmr_lambda: Share | None = Field(
+        _DEFAULT.mmr_lambda, description="MMR's trade-off: 1 relevance alone, 0 variety alone; unset: no MMR."
+    )
+    memory_time: TimeUse = Field(
+        _DEFAULT.time,
+        description="What a time in the text does: `boost` what was said then, `filter` the rest out, `ignore` it.",
+    )
+    memory_timezone: str = Field(
+        _DEFAULT.timezone, description="Where the users' days begin, as an IANA name such as Europe/Berlin."
+    )
+    memory_fallback_recent: bool = Field(
+        default=_DEFAULT.fallback_recent, description="Where nothing is relevant, give the newest few memories."
+    )
+    memory_coverage: Coverage = Field(
+        _DEFAULT.coverage,
+        description="Cover a period, or a subject over time: where the text asks for it (`auto`), always, or never.",
     )
     message_tokens: Annotated[int, Field(ge=50, le=10_000_000)] = Field(
         _DEFAULT.message_tokens, description="Token budget of the message itself; in the prompt a longer one is cut."
@@ -326,6 +360,12 @@ class Settings(BaseSettings):
     def _split(cls, value: Any) -> Any:
         return _parts(value) if isinstance(value, str) else value
 
+    @field_validator("memory_timezone")
+    @classmethod
+    def _check_timezone(cls, name: str) -> str:
+        read_timezone(name)
+        return name
+
     @field_validator("jwt_algorithms", mode="before")
     @classmethod
     def _split_names(cls, value: Any) -> Any:
@@ -356,9 +396,7 @@ class Settings(BaseSettings):
             **plain,
             api_key=_plain(self._provider_key()),
             base_url=self.openai_base_url,
-            window=self.memory_window,
-            top_k=self.memory_top_k,
-            score_threshold=self.memory_score_threshold,
+            **{name: getattr(self, f"memory_{name}") for name in _RECALL},
         )
 
     def secrets(self) -> list[str]:

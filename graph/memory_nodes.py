@@ -199,7 +199,7 @@ def _fresh_turn(state: State, services: Services, options: RecallOptions, chat: 
     """
     agent_takes_tools = services.agent is not None or services.memory.chat.calls_tools
     offers = options.enabled and services.offers_tools and agent_takes_tools and not chat.wants_json
-    own = offered(OWN_TOOLS if state["thread_id"] else {SEARCH}) if offers else []
+    own = offered(OWN_TOOLS if state["thread_id"] else {SEARCH}, options.scope) if offers else []
     return {
         "turn_id": turn_id_of(state),
         "accepted": None,

@@ -18,6 +18,7 @@ from recollect.memory.recall.recall import Recall
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.errors import RecollectError
+from recollect.memory.values.mem_config import Scoped
 from recollect.memory.values.scope import Scope
 
 logger = logging.getLogger(__name__)
@@ -34,37 +35,30 @@ WAITS = (
     "the user approves it."
 )
 
-TOOL_SPECS: tuple[Json, ...] = (
-    {
-        "type": "function",
-        "function": {
-            "name": SEARCH,
-            "description": "Search earlier messages of this conversation's user by meaning.",
-            "parameters": {
-                "type": "object",
-                "properties": {"query": {"type": "string", "description": "What to look for."}},
-                "required": ["query"],
+SEARCHED: Mapping[Scoped, str] = {
+    "auto": "Search all that this user has said and what is known of them, by meaning: this conversation first, then "
+    "their other ones, notes and documents.",
+    "thread": "Search earlier messages of this conversation alone, and the user's notes and documents, by meaning.",
+    "user": "Search all that this user has said in any conversation, and their notes and documents, by meaning.",
+}
+"""How `search_memory` says what it looks through."""
+REMEMBER_SPEC: Json = {
+    "type": "function",
+    "function": {
+        "name": REMEMBER,
+        "description": "Propose to remember something the user has just said about themselves.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "key": {"type": ["string", "null"], "description": "snake_case name, such as occupation."},
+                "value": {"type": "string"},
+                "statement": {"type": "string", "description": "One self-contained sentence."},
+                "evidence": {"type": "string", "description": "Verbatim quote of the user's message."},
             },
+            "required": ["key", "value", "statement", "evidence"],
         },
     },
-    {
-        "type": "function",
-        "function": {
-            "name": REMEMBER,
-            "description": "Propose to remember something the user has just said about themselves.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "key": {"type": ["string", "null"], "description": "snake_case name, such as occupation."},
-                    "value": {"type": "string"},
-                    "statement": {"type": "string", "description": "One self-contained sentence."},
-                    "evidence": {"type": "string", "description": "Verbatim quote of the user's message."},
-                },
-                "required": ["key", "value", "statement", "evidence"],
-            },
-        },
-    },
-)
+}
 
 
 async def tools(state: State, runtime: Runtime[Context]) -> Json:
@@ -75,7 +69,14 @@ async def tools(state: State, runtime: Runtime[Context]) -> Json:
     live = await live_context(runtime)
     services = live.services
     asked = options_of(state, services.memory.config)
-    options = RecallOptions(scope=asked.scope, timezone=asked.timezone, window=0, top_k=FOUND, filter=asked.filter)
+    options = RecallOptions.of(
+        services.memory.config,
+        scope=asked.scope,
+        timezone=asked.timezone,
+        window=0,
+        top_k=FOUND,
+        filter=asked.filter,
+    )
     results, proposals = list[Json](), list(state["proposals"])
     uses, found_others = ToolUses(state["tool_uses"], live.listener), state["found_others"]
     own = [call for call in state["tool_calls"] if call["name"] not in state["client_tools"]]
@@ -115,9 +116,24 @@ def after_tools(state: State) -> str:
     return "save_turn" if state["tool_calls"] else "agent"
 
 
-def offered(names: Collection[str]) -> list[Json]:
-    """Return the agent's own tools with these names."""
-    return [spec for spec in TOOL_SPECS if spec["function"]["name"] in names]
+def offered(names: Collection[str], scope: Scoped) -> list[Json]:
+    """Return the agent's own tools with these names; `search_memory` says what a search of `scope` looks through."""
+    return [spec for spec in (_search_spec(scope), REMEMBER_SPEC) if spec["function"]["name"] in names]
+
+
+def _search_spec(scope: Scoped) -> Json:
+    return {
+        "type": "function",
+        "function": {
+            "name": SEARCH,
+            "description": SEARCHED[scope],
+            "parameters": {
+                "type": "object",
+                "properties": {"query": {"type": "string", "description": "What to look for."}},
+                "required": ["query"],
+            },
+        },
+    }
 
 
 def _of_the_client(state: State) -> list[Json]:

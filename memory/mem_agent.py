@@ -35,7 +35,7 @@ from recollect.memory.values.decision import FactScope
 from recollect.memory.values.errors import InvalidRequest, Problem
 from recollect.memory.values.fact import FactStatus
 from recollect.memory.values.filter_reading import read_filter
-from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.mem_config import MemoryConfig, Scoped
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import check_text
 from recollect.memory.values.turn import UNFINISHED_RESULT, Message
@@ -174,18 +174,20 @@ class MemoryAgent:
         query: str,
         k: int = 5,
         *,
-        scope: Literal["thread", "user"] = "thread",
+        scope: Scoped | None = None,
         beyond_window: bool = False,
         filter: Mapping[str, Any] | None = None,
     ) -> list[Document]:
-        """Return the `k` (0-50) messages that fit `query` best, best first, of the thread or of all of the user's.
+        """Return the `k` (0-50) messages that fit `query` best, best first.
 
+        `scope` is "thread", "user" (all of the user's), "auto" (all, the thread's first) or None: `cfg.scope`.
         With `filter`, only those that fulfil it, such as `{"project": "apollo", "priority": {"gte": 2}}`.
         A document's metadata are the hit's fields: `score`, `similarity` in [-1, 1], `role`, `turn_id`, `created_at`, …
         With `beyond_window`, messages that `fetch_short_term` shows are left out.
         """
         memory = await self._open()
-        options = RecallOptions(
+        options = RecallOptions.of(
+            memory.config,
             scope=scope,
             window=memory.config.window if beyond_window else 0,
             top_k=k,

@@ -13,6 +13,7 @@ from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.recall.turn_options import TurnOptions
 from recollect.memory.values.decision import FactScope
 from recollect.memory.values.fact import FactStatus
+from recollect.memory.values.mem_config import Scoped
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +87,7 @@ class MockMemoryAgent:
         query: str,
         k: int = 5,
         *,
-        scope: Literal["thread", "user"] = "thread",
+        scope: Scoped | None = None,
         beyond_window: bool = False,
         filter: Mapping[str, Any] | None = None,
     ) -> list[Document]:

@@ -34,7 +34,7 @@ async def answer(memory: Memory, message: Message, choice: ModelChoice) -> Turn:
     stored = await memory.find_turn(user_id=accepted.user_id, turn_id=accepted.turn_id)
     if stored is not None and stored.reply is not None:
         return stored
-    options = RecallOptions(window=memory.config.window, top_k=memory.config.top_k)
+    options = RecallOptions.of(memory.config)
     recalled = await fetch(memory.recall, accepted.scope, accepted.content, options, before=accepted.position)
     fetched = perf_counter()
     block = await block_for(accepted.content, recalled.remembered, config=memory.config, today=memory.now().date())

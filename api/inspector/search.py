@@ -78,7 +78,7 @@ async def _found(memory: Memory, user_id: str, query: str, settings: SearchSetti
         memory.check_message(query, field="query")
         started = perf_counter()
         scope = Scope(user_id, body.thread_id)
-        recalled = await memory.recall.find(scope, query, body.options(), now=body.now)
+        recalled = await memory.recall.find(scope, query, body.options(memory.config), now=body.now)
         took = (perf_counter() - started) * 1000
     except InvalidRequest as error:
         return SearchOutcome(error=error_body(error)["error"])

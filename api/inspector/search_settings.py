@@ -34,6 +34,10 @@ def _list(text: str) -> list[str]:
     return [part for part in (part.strip() for part in text.split(",")) if part]
 
 
+def _flag(text: str) -> bool:
+    return text == "1"
+
+
 def _text(text: str) -> str:
     return text
 
@@ -51,7 +55,8 @@ FIELDS: Mapping[str, Callable[[str], Any]] = {
     "timezone": _text,
     "time": _text,
     "expand": _text,
-    "fallback_recent": bool,
+    "fallback_recent": _flag,
+    "coverage": _text,
 }
 """Each typed setting, under the API's name, and how it is read; one that is left empty takes its default."""
 

@@ -8,7 +8,18 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
 from recollect.api.errors import MOST_DETAILS, MOST_FIELD_CHARACTERS, PROBLEMS
-from recollect.api.schemas.requests import FILTER, Domains, FilterField, Id, MessageText, check_text
+from recollect.api.schemas.requests import (
+    COVERAGE,
+    FILTER,
+    TIME,
+    TIMEZONE,
+    Domains,
+    FilterField,
+    Id,
+    MessageText,
+    Timezone,
+    check_text,
+)
 from recollect.memory.memory import Memory
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.recall.recall_options import RecallOptions
@@ -18,6 +29,7 @@ from recollect.memory.values.fact import KEY_PATTERN
 from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS, MOST_TAG_CHARACTERS, MOST_TAGS
 from recollect.memory.values.filter import Filter
 from recollect.memory.values.filter_reading import read_filter
+from recollect.memory.values.mem_config import Coverage, TimeUse
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import message_problem
 
@@ -40,6 +52,9 @@ class SearchMemory(_Arguments):
     thread_id: Id | None = Field(None, description="In this conversation alone; left out: in all.")
     domains: Domains | None = None
     filter: FilterField | None = Field(None, description=FILTER)
+    time: TimeUse | None = Field(None, description=TIME)
+    timezone: Timezone | None = Field(None, description=TIMEZONE)
+    coverage: Coverage | None = Field(None, description=COVERAGE)
 
 
 class AddMemory(_Arguments):
@@ -78,8 +93,15 @@ async def search_memory(memory: Memory, user_id: str, said: SearchMemory) -> Jso
     problem = message_problem(said.query, most=memory.config.max_message_characters)
     if problem is not None:
         raise _wrong([Problem("query", problem)])
-    asked = _filter(said.filter)
-    options = RecallOptions(scope="user", top_k=said.top_k, domains=tuple(said.domains or ()), filter=asked)
+    options = RecallOptions.of(
+        memory.config,
+        top_k=said.top_k,
+        domains=tuple(said.domains or ()),
+        filter=_filter(said.filter),
+        time=said.time,
+        timezone=said.timezone,
+        coverage=said.coverage,
+    )
     recalled = await memory.recall.find(Scope(user_id, said.thread_id), said.query, options)
     return {"hits": [hit.as_json() for hit in recalled.hits], **recalled.filter_json}
 

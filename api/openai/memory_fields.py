@@ -1,13 +1,26 @@
 """The memory's fields of a request of OpenAI's clients: in the body, or in headers where a client cannot add any."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import Header
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, WithJsonSchema
 
-from recollect.api.schemas.requests import FILTER, Cosine, Domains, FilterField, Id, Weight
+from recollect.api.schemas.requests import (
+    COVERAGE,
+    FALLBACK_RECENT,
+    FILTER,
+    SCOPE,
+    TIME,
+    TIMEZONE,
+    Cosine,
+    Domains,
+    FilterField,
+    Id,
+    Timezone,
+    Weight,
+)
 from recollect.memory.values.filter_reading import MOST_FILTER_CHARACTERS, read_filter, read_json
+from recollect.memory.values.mem_config import Coverage, Scoped, TimeUse
 
 
 def _split(value: Any) -> Any:
@@ -23,12 +36,15 @@ class MemoryFields(BaseModel):
     """The memory's own fields of a body."""
 
     memory_id: Id | None = Field(None, description="The thread; without one nothing is stored or learned.")
-    memory_scope: Literal["thread", "user"] | None = Field(
-        None, description="Search this thread, or all of the user's."
-    )
+    memory_scope: Scoped | None = Field(None, description=SCOPE)
     memory_top_k: Annotated[StrictInt, Field(ge=0, le=50)] | None = Field(None, description="Most hits; 0: no search.")
     memory_recency_weight: Weight | None = Field(None, description="Share of recency in a hit's score.")
     memory_score_threshold: Cosine | None = Field(None, description="Least cosine similarity of a hit.")
+    memory_mmr_lambda: Weight | None = Field(None, description="MMR's trade-off: 1 relevance alone, 0 variety alone.")
+    memory_time: TimeUse | None = Field(None, description=TIME)
+    memory_timezone: Timezone | None = Field(None, description=TIMEZONE)
+    memory_fallback_recent: StrictBool | None = Field(None, description=FALLBACK_RECENT)
+    memory_coverage: Coverage | None = Field(None, description=COVERAGE)
     memory_domains: Domains | None = None
     memory_filter: FilterField | None = Field(None, description=FILTER)
 
@@ -49,7 +65,7 @@ class MemoryHeaders(BaseModel):
     frontend_chat: Annotated[str, Field(max_length=128)] | None = Field(
         None, alias="X-OpenWebUI-Chat-Id", description="As `memory_id`, with TRUST_FRONTEND_HEADERS."
     )
-    scope: Literal["thread", "user"] | None = Field(None, alias="X-Memory-Scope", description="As `memory_scope`.")
+    scope: Scoped | None = Field(None, alias="X-Memory-Scope", description="As `memory_scope`.")
     top_k: TopK | None = Field(None, alias="X-Memory-Top-K", description="As `memory_top_k`.")
     recency_weight: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = Field(
         None, alias="X-Memory-Recency-Weight", description="As `memory_recency_weight`."
@@ -57,6 +73,15 @@ class MemoryHeaders(BaseModel):
     score_threshold: Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)] | None = Field(
         None, alias="X-Memory-Score-Threshold", description="As `memory_score_threshold`."
     )
+    mmr_lambda: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = Field(
+        None, alias="X-Memory-MMR-Lambda", description="As `memory_mmr_lambda`."
+    )
+    time: TimeUse | None = Field(None, alias="X-Memory-Time", description="As `memory_time`.")
+    timezone: Timezone | None = Field(None, alias="X-Memory-Timezone", description="As `memory_timezone`.")
+    fallback_recent: bool | None = Field(
+        None, alias="X-Memory-Fallback-Recent", description="As `memory_fallback_recent`."
+    )
+    coverage: Coverage | None = Field(None, alias="X-Memory-Coverage", description="As `memory_coverage`.")
     domains: (
         Annotated[Domains, BeforeValidator(_split), WithJsonSchema({"type": "string", "maxLength": 1_400})] | None
     ) = Field(None, alias="X-Memory-Domains", description="As `memory_domains`, separated by commas.")
@@ -65,6 +90,11 @@ class MemoryHeaders(BaseModel):
     )
 
 
+OPTIONS = (
+    *("scope", "top_k", "recency_weight", "score_threshold", "mmr_lambda"),
+    *("time", "timezone", "fallback_recent", "coverage", "domains"),
+)
+"""The memory's options of a turn: `memory_…` in the body, and the headers' fields."""
 ChatHeaders = Annotated[MemoryHeaders, Header(convert_underscores=False)]
 
 
@@ -74,15 +104,12 @@ def memory_options(body: MemoryFields, headers: MemoryHeaders) -> dict[str, Any]
     Raises:
         InvalidRequest: the filter is none.
     """
-    said: Mapping[str, tuple[Any, Any]] = {
-        "scope": (body.memory_scope, headers.scope),
-        "top_k": (body.memory_top_k, headers.top_k),
-        "recency_weight": (body.memory_recency_weight, headers.recency_weight),
-        "score_threshold": (body.memory_score_threshold, headers.score_threshold),
-        "domains": (body.memory_domains, headers.domains),
-        "filter": (_checked(body.memory_filter), _read(headers.filter)),
-    }
-    options = {name: first if first is not None else second for name, (first, second) in said.items()}
+    options = dict[str, Any]()
+    for name in OPTIONS:
+        in_body = getattr(body, f"memory_{name}")
+        options[name] = getattr(headers, name) if in_body is None else in_body
+    said, in_header = _checked(body.memory_filter), _read(headers.filter)
+    options["filter"] = in_header if said is None else said
     return {name: value for name, value in options.items() if value is not None}
 
 

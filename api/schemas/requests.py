@@ -26,6 +26,7 @@ from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.temporal.temporal import read_timezone
 from recollect.memory.values.filter_reading import EXAMPLE, read_filter
 from recollect.memory.values.further_message import MOST_FURTHER, FurtherMessage
+from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
 from recollect.memory.values.scope import ID_PATTERN, ID_RULE
 from recollect.memory.values.text import MOST_REPLY_CHARACTERS, text_problem
 from recollect.memory.values.times import from_ms, to_ms, utc_now
@@ -115,11 +116,21 @@ def check_timezone(name: str) -> str:
     return name
 
 
+def check_given(value: Any) -> Any:
+    """Return a value that is not null."""
+    if value is None:
+        raise ValueError("must be one of auto, thread, user; left out, it is the configured one")
+    return value
+
+
 Timezone = Annotated[str, Field(strict=True, max_length=64), AfterValidator(check_timezone)]
-TimeField = Literal["boost", "filter", "ignore"]
-TIMEZONE = "Where the user's days begin, such as Europe/Berlin; null: UTC."
+SCOPE = "Search this `thread`, all of the `user`'s, or that with the thread's hits first (`auto`)."
+TIMEZONE = "Where the user's days begin, such as Europe/Berlin."
 TIME = "What a time named in the text does: `boost` what was said then, `filter` the rest out, or `ignore` it."
-FALLBACK_RECENT = "Where nothing is relevant: the newest few messages."
+FALLBACK_RECENT = "Where nothing is relevant: the newest few memories."
+COVERAGE = (
+    "Cover a period, or a subject over time: where the text asks for it (`auto`), always (`on`), or never (`off`)."
+)
 
 
 Domains = Annotated[
@@ -140,17 +151,18 @@ class MemoryOptions(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     enabled: StrictBool = Field(True, description="False: stored, but nothing is recalled, indexed or learned.")
-    scope: Literal["thread", "user"] = Field("thread", description="Search this thread, or all of the user's.")
+    scope: Annotated[Scoped | None, BeforeValidator(check_given)] = Field(None, description=SCOPE)
     window: Annotated[StrictInt, Field(ge=0, le=50)] | None = Field(None, description="Turns given verbatim.")
     top_k: Annotated[StrictInt, Field(ge=0, le=50)] | None = Field(None, description="Most hits; 0: no search.")
     score_threshold: Cosine | None = Field(None, description="Least cosine similarity of a hit.")
     recency_weight: Weight | None = Field(None, description="Share of recency in a hit's score.")
     mmr_lambda: Weight | None = Field(None, description="MMR's trade-off: 1 relevance alone, 0 variety alone.")
     timezone: Timezone | None = Field(None, description=TIMEZONE)
-    time: TimeField | None = Field(None, description=TIME)
-    fallback_recent: StrictBool = Field(False, description=FALLBACK_RECENT)
+    time: TimeUse | None = Field(None, description=TIME)
+    fallback_recent: StrictBool | None = Field(None, description=FALLBACK_RECENT)
     domains: Domains | None = Field(None, description=DOMAINS)
     filter: FilterField | None = Field(None, description=FILTER)
+    coverage: Coverage | None = Field(None, description=COVERAGE)
 
 
 class AgentRequest(BaseModel):
@@ -411,15 +423,16 @@ class SearchRequest(BaseModel):
     filter: FilterField | None = Field(None, description=FILTER)
     now: Time | None = Field(None, description="What `yesterday` and recency are reckoned from; null: now.")
     timezone: Timezone | None = Field(None, description=TIMEZONE)
-    time: TimeField | None = Field(None, description=TIME)
+    time: TimeUse | None = Field(None, description=TIME)
     expand: Literal["thread"] | None = Field(None, description="`thread`: each hit with its whole session.")
-    fallback_recent: StrictBool = Field(False, description=FALLBACK_RECENT)
+    fallback_recent: StrictBool | None = Field(None, description=FALLBACK_RECENT)
+    coverage: Coverage | None = Field(None, description=COVERAGE)
     explain: StrictBool = Field(
         False, description="Add `trace`: how each candidate was scored, and where it was left out."
     )
 
-    def options(self) -> RecallOptions:
-        """Return the recall's options; what is null keeps its default.
+    def options(self, config: MemoryConfig) -> RecallOptions:
+        """Return the recall's options; what is null takes the configured default.
 
         Raises:
             InvalidRequest: the filter is none.
@@ -430,4 +443,4 @@ class SearchRequest(BaseModel):
                 said[name] = tuple(dict.fromkeys(said[name]))
         if "filter" in said:
             said["filter"] = read_filter(said["filter"])
-        return RecallOptions(**said)
+        return RecallOptions.of(config, **said)

@@ -68,6 +68,14 @@ class CandidateFilter:
         ]
         self.left = sorted(scored, key=lambda one: -one.score)
 
+    def shift(self, name: str, parts: Sequence[float]) -> None:
+        """Add `parts` to the scores of the candidates that are left, traced under `name`, and sort by the sums."""
+        scored = [
+            replace(one, score=one.score + part, scores={**one.scores, **({name: part} if part else {})})
+            for one, part in zip(self.left, parts, strict=True)
+        ]
+        self.left = sorted(scored, key=lambda one: -one.score)
+
     def add(self, stage: Stage, hits: Sequence[Hit]) -> None:
         """Record `hits` that are returned although they were dropped or never ranked."""
         self._beside |= {hit.entry.id: (stage, None) for hit in hits}

@@ -92,11 +92,11 @@ class Recall:
     ) -> Recalled:
         """Search for a turn of the thread by `text`; leave out what its window and its facts show already.
 
-        The hits, best first, are past messages of the thread (or with `options.scope` all of the user's), the user's
-        notes, summaries of other archived threads, and passages of documents. Where none of these exist,
-        nothing is embedded or searched. Small documents that the thread has attached come first, whole, and do not
-        count for `top_k`. `before` is the position of the turn that is being answered; `without` the id of a turn that
-        is left out, because it is being regenerated; `known` the ids of further turns that are shown already.
+        The hits, best first, are past messages of where `options.scope` says, the user's notes, summaries of other
+        archived threads, and passages of documents. Where none of these exist, nothing is embedded or searched. Small
+        documents that the thread has attached come first, whole, and do not count for `top_k`. `before` is the position
+        of the turn that is being answered; `without` the id of a turn that is left out, because it is being
+        regenerated; `known` the ids of further turns that are shown already.
 
         Raises:
             InvalidRequest: the options' time zone does not exist.
@@ -109,6 +109,7 @@ class Recall:
         given = frozenset(hit.entry.id for hit in whole)
         shown = await self.window(scope, options, before=before)
         searched = scope if options.scope == "thread" else Scope(scope.user_id)
+        preferred = scope.thread_id if options.scope == "auto" else None
         turns = [exchange.user.turn_id for exchange in shown]
         if without is not None:
             turns.append(without)
@@ -122,6 +123,7 @@ class Recall:
             shown=turns,
             for_turn=True,
             thread_id=scope.thread_id,
+            preferred=preferred,
             searchable=documents.without(given),
             given=given,
         )

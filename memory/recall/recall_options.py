@@ -1,15 +1,17 @@
 """The options of a recall, with every default written once."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from recollect.memory.ports.vector_index import Kind
 from recollect.memory.values.filter import Filter
-from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
 
-Scoped = Literal["thread", "user"]
-TimeUse = Literal["boost", "filter", "ignore"]
-"""The effect of a time that the query names: raise what was said then, leave all else out, or none."""
+CONFIGURED = (
+    *("window", "top_k", "score_threshold", "scope", "recency_weight", "mmr_lambda"),
+    *("time", "timezone", "fallback_recent", "coverage"),
+)
+"""The options whose defaults are the configuration's; the others are a request's alone."""
 Expansion = Literal["thread"]
 KINDS: tuple[Kind, ...] = ("episode", "fact", "summary", "document")
 
@@ -18,8 +20,8 @@ KINDS: tuple[Kind, ...] = ("episode", "fact", "summary", "document")
 class RecallOptions:
     """The options of one recall.
 
-    `window` counts turns, 0-50; `top_k` hits, 0-50. `score_threshold` is a raw cosine in [-1, 1]; None takes the
-    configured one, or else keeps what is near in any channel, and returns a small memory whole. `recency_weight` and
+    `window` counts turns, 0-50; `top_k` hits, 0-50. `scope` is a turn's alone. `score_threshold` is a raw cosine in
+    [-1, 1]; None keeps what is near in any channel, and returns a small memory whole. `recency_weight` and
     `mmr_lambda` are in [0, 1]; None skips the step. `tags`: only facts with one of them. `token_budget` packs the hits
     into this many tokens, long ones as excerpts, with the neighbours they need. `timezone` (IANA) defines the user's
     days. `fallback_recent` returns the newest few messages where nothing is relevant. `domains` limits the documents to
@@ -27,18 +29,25 @@ class RecallOptions:
     """
 
     enabled: bool = True
-    scope: Scoped = "thread"
+    scope: Scoped = MemoryConfig.scope
     window: int = MemoryConfig.window
     top_k: int = MemoryConfig.top_k
     score_threshold: float | None = None
-    recency_weight: float | None = None
-    mmr_lambda: float | None = None
+    recency_weight: float | None = MemoryConfig.recency_weight
+    mmr_lambda: float | None = MemoryConfig.mmr_lambda
     kinds: tuple[Kind, ...] = KINDS
     tags: tuple[str, ...] = ()
     token_budget: int | None = None
-    timezone: str = "UTC"
-    time: TimeUse = "boost"
+    timezone: str = MemoryConfig.timezone
+    time: TimeUse = MemoryConfig.time
     expand: Expansion | None = None
-    fallback_recent: bool = False
+    fallback_recent: bool = MemoryConfig.fallback_recent
     domains: tuple[str, ...] = ()
     filter: Filter | None = None
+    coverage: Coverage = MemoryConfig.coverage
+
+    @classmethod
+    def of(cls, config: MemoryConfig, **said: Any) -> "RecallOptions":
+        """Return the options that are `said` over the configured defaults; None counts as not said."""
+        given = {name: value for name, value in said.items() if value is not None}
+        return cls(**{**{name: getattr(config, name) for name in CONFIGURED}, **given})

@@ -20,6 +20,8 @@ LISTING: tuple[Channel, ...] = ("dense", "bm25")
 user's search, and what it alone named changed no figure of LoCoMo by 0.1."""
 LISTED = 0.05
 """The bonus that a candidate gets from each channel that names it, beside its score there in [0, 1]."""
+FROM_THREAD = 50
+"""How many candidates each channel names of the preferred thread: as many as there can be hits."""
 FACT_LIMIT = 100
 """How many facts are read, as candidates of their own and as pointers to the messages that they were learned from."""
 
@@ -33,7 +35,8 @@ class CandidateQuery:
     allows all). `fact_points` limits the facts to these points, `documents` the passages to those of these documents.
     `allowed` limits everything but passages to these points. `period` asks for more candidates from within it, or with
     `only_period` for no others. Without `has_context` the index holds no context vectors. `with_vectors` asks for the
-    candidates' dense vectors.
+    candidates' dense vectors. `preferred` is a thread that names candidates of its own, so that the user's other
+    threads do not take all places.
     """
 
     scope: Scope
@@ -49,6 +52,7 @@ class CandidateQuery:
     only_period: bool = False
     has_context: bool = True
     with_vectors: bool = False
+    preferred: str | None = None
 
     def listing(self) -> list[Query]:
         """Return the queries of the first round, in which the listing channels name candidates other than facts."""
@@ -61,6 +65,14 @@ class CandidateQuery:
             asked.append(self._query("dense", kinds, self.period))
         return asked
 
+    def listing_of_thread(self) -> list[Query]:
+        """Return the queries in which the preferred thread names candidates of its own."""
+        if self.preferred is None:
+            return []
+        period = self.period if self.only_period else None
+        here = replace(self, scope=Scope(self.scope.user_id, self.preferred), period=period)
+        return [replace(query, limit=FROM_THREAD) for query in here.listing()]
+
     def passages(self, owner: str, documents: Sequence[str] | None) -> "CandidateQuery":
         """Return this query over the passages of `owner` alone: of these `documents`, or of all with None."""
         return replace(
@@ -70,6 +82,7 @@ class CandidateQuery:
             exclude_turns=(),
             fact_points=None,
             allowed=None,
+            preferred=None,
             documents=documents,
             period=self.period if self.only_period else None,
             has_context=False,
@@ -148,14 +161,18 @@ async def retrieve(index: VectorIndex, query: CandidateQuery) -> list[Candidate]
         IndexUnavailable: the index cannot be reached.
     """
     if query.kinds == ("document",):  # no passage leads to a message, and no fact to a passage
-        lists, facts = await index.rank(query.listing()), list[Match]()
+        lists, facts, here = await index.rank(query.listing()), list[Match](), list[dict[str, float]]()
     else:
-        lists, facts = await asyncio.gather(index.rank(query.listing()), index.search(query.facts()))
+        asked = query.listing()
+        ranked, facts = await asyncio.gather(
+            index.rank([*asked, *query.listing_of_thread()]), index.search(query.facts())
+        )
+        lists, here = ranked[: len(asked)], ranked[len(asked) :]
     source_facts = _source_facts(facts) if "episode" in query.kinds else {}
     if query.allowed is not None:
         source_facts = {key: score for key, score in source_facts.items() if key in query.allowed}
     own = [match.entry.id for match in facts if query.holds(match.entry)]
-    ids = list(dict.fromkeys([*_promising([*lists, source_facts]), *own]))
+    ids = list(dict.fromkeys([*_promising([*lists, source_facts]), *_promising(here), *own]))
     if not ids:
         return []
     by_channel = await _scores(index, query, ids, own, lists)

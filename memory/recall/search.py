@@ -59,8 +59,10 @@ class Request:
     """A search for `text` in `scope`. `shown` are the ids of turns that the caller shows already.
 
     `for_turn`: a turn asks, of the thread `thread_id` where it has one. It gets the thread's summary and the keyed and
-    pinned facts in any case, so they are no hits; the user's own facts count as well as the thread's. `searchable` are
-    the documents to search, `given` the ids of those that the caller shows already.
+    pinned facts in any case, so they are no hits; the user's own facts count as well as the thread's. `preferred` is
+    the thread whose hits go before those of the user's other threads, unless these score more by `scope_margin`:
+    `scope` is the user's then. `searchable` are the documents to search, `given` the ids of those that the caller shows
+    already.
     """
 
     scope: Scope
@@ -69,6 +71,7 @@ class Request:
     shown: Sequence[str] = ()
     for_turn: bool = False
     thread_id: str | None = None
+    preferred: str | None = None
     searchable: SearchableDocuments = NOTHING
     given: frozenset[str] = frozenset()
 
@@ -190,6 +193,7 @@ class Search:
             only_period=options.time == "filter",
             has_context=self.embedder.knows_meaning,
             with_vectors=options.mmr_lambda is not None,
+            preferred=request.preferred,
         )
 
     async def _tagged(self, request: Request, tags: Sequence[str], now: datetime) -> list[str]:
@@ -202,8 +206,8 @@ class Search:
         return list(found)
 
     def _keep_relevant(self, filtered: CandidateFilter, options: RecallOptions) -> None:
-        """Drop what is below the threshold of the options or the settings; without one, what is plainly irrelevant."""
-        asked = self.config.score_threshold if options.score_threshold is None else options.score_threshold
+        """Drop what is below the threshold; without one, what is plainly irrelevant."""
+        asked = options.score_threshold
         if asked is not None:
             filtered.keep(lambda one: one.similarity >= asked, "threshold", f"its similarity is below {asked}")
             return
@@ -227,6 +231,8 @@ class Search:
             fresh = [recency(one.candidate.entry.created_at, now) for one in filtered.left]
             mixed = [blend(one.score, new, weight) for one, new in zip(filtered.left, fresh, strict=True)]
             filtered.rescore("blended", mixed)
+        if request.preferred is not None:
+            filtered.shift("scope", _behind(filtered.left, request.preferred, self.config.scope_margin))
         if options.mmr_lambda is not None:
             filtered.first(MMR_CANDIDATES * options.top_k, "rank", "not among those that MMR chooses from")
             chosen = mmr(
@@ -315,6 +321,16 @@ def _is_in_view(candidate: Candidate, request: Request) -> bool:
     if entry.origin is not None:
         return entry.origin.id in request.given
     return entry.kind == "summary" and request.thread_id is not None and entry.thread_id == request.thread_id
+
+
+def _behind(scored: Sequence[Scored], thread_id: str, margin: float) -> list[float]:
+    """Return for each candidate what puts it behind those of the thread: -`margin` if it is of other threads alone.
+
+    Where the thread has none, nothing is put behind.
+    """
+    threads = [{one.candidate.entry.thread_id, *(older.thread_id for older in one.older)} for one in scored]
+    is_any = any(thread_id in named for named in threads)
+    return [-margin if is_any and named.isdisjoint((None, thread_id)) else 0.0 for named in threads]
 
 
 def _hit(one: Scored, now: datetime) -> Hit:

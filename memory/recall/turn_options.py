@@ -1,14 +1,14 @@
 """Reads a turn's memory options from an application's own values."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict, get_args
 
 from recollect.memory.options.option_rules import Rule, between, flag, one_of, whole
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.temporal.temporal import read_timezone
 from recollect.memory.values.errors import InvalidRequest, Problem
 from recollect.memory.values.filter_reading import read_filter
-from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
 
 MOST_DOMAINS, MOST_DOMAIN_CHARACTERS = 20, 64
 FIELD = "memory"
@@ -19,17 +19,18 @@ class TurnOptions(TypedDict, total=False):
     """The memory options of one turn, as `memory` in a request; what is left out, or None, takes the default."""
 
     enabled: bool | None
-    scope: Literal["thread", "user"] | None
+    scope: Scoped | None
     window: int | None
     top_k: int | None
     score_threshold: float | None
     recency_weight: float | None
     mmr_lambda: float | None
     timezone: str | None
-    time: Literal["boost", "filter", "ignore"] | None
+    time: TimeUse | None
     fallback_recent: bool | None
     domains: list[str] | None
     filter: Mapping[str, Any] | None
+    coverage: Coverage | None
 
 
 def read_options(given: Mapping[str, Any], config: MemoryConfig) -> RecallOptions:
@@ -48,8 +49,7 @@ def read_options(given: Mapping[str, Any], config: MemoryConfig) -> RecallOption
         said["domains"] = tuple(said["domains"])
     if asked is not None:
         said["filter"] = read_filter(asked, field=f"{FIELD}.filter")
-    defaults: dict[str, Any] = {"window": config.window, "top_k": config.top_k}
-    return RecallOptions(**{**defaults, **said})
+    return RecallOptions.of(config, **said)
 
 
 def _timezone(value: Any) -> str | None:
@@ -70,14 +70,15 @@ def _domains(value: Any) -> str | None:
 
 _RULES: Mapping[str, Rule] = {
     "enabled": flag,
-    "scope": one_of("thread", "user"),
+    "scope": one_of(*get_args(Scoped)),
     "window": whole(0, 50),
     "top_k": whole(0, 50),
     "score_threshold": between(-1, 1),
     "recency_weight": between(0, 1),
     "mmr_lambda": between(0, 1),
     "timezone": _timezone,
-    "time": one_of("boost", "filter", "ignore"),
+    "time": one_of(*get_args(TimeUse)),
     "fallback_recent": flag,
     "domains": _domains,
+    "coverage": one_of(*get_args(Coverage)),
 }

@@ -9,6 +9,12 @@ from typing import Any, Literal
 from recollect.memory.values.given import GivenEmbeddings
 from recollect.memory.values.text import MOST_MESSAGE_CHARACTERS, MOST_REPLY_CHARACTERS
 
+Scoped = Literal["auto", "thread", "user"]
+"""Where a turn searches: its thread, all of the user's memory, or that with the thread's hits first."""
+TimeUse = Literal["boost", "filter", "ignore"]
+"""The effect of a time that the query names: raise what was said then, leave all else out, or none."""
+Coverage = Literal["auto", "on", "off"]
+"""Whether hits cover a period, or a subject over time, in place of the best few; auto: where the query asks for it."""
 IN_MEMORY = Path(":memory:")
 """The value of `data_dir` that stands for a private temporary folder."""
 _PATHS = ("data_dir", "embedding_model_path", "reranker_path", "extraction_prompt_file", "extraction_schema_file")
@@ -60,6 +66,14 @@ class MemoryConfig:
     facts_tokens: int = 1_000
     top_k: int = 5
     score_threshold: float | None = None
+    scope: Scoped = "auto"
+    scope_margin: float = 0.1
+    recency_weight: float | None = None
+    mmr_lambda: float | None = None
+    time: TimeUse = "boost"
+    timezone: str = "UTC"
+    fallback_recent: bool = False
+    coverage: Coverage = "auto"
     recall_tokens: int = 1_500
     recall_timeout_seconds: float = 5.0
 

@@ -89,7 +89,8 @@ async def test_agents_of_one_process_share_the_stores_and_nothing_else(cfg: Memo
         async with MemoryAgent("ada", "t2", cfg) as elsewhere:
             assert await elsewhere.fetch_short_term() == []
             assert await elsewhere.get_user_facts() == {"name": "Ada"}
-            assert await elsewhere.fetch_long_term("Ada") == []
+            assert await elsewhere.fetch_long_term("Ada", scope="thread") == []
+            assert len(await elsewhere.fetch_long_term("Ada")) >= 1
             assert len(await elsewhere.fetch_long_term("Ada", scope="user")) >= 1
 
 

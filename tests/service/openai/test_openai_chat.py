@@ -149,7 +149,7 @@ def test_hits_are_shown(served: Service, model: FakeOpenAI, chats: Chats) -> Non
     assert ISO_TIME.fullmatch(best["created_at"])
     assert isinstance(best["score"], float)
     assert hits_of(chats.ask(user("Which tea is it?"), memory_scope="user", memory_top_k=0)) == []
-    assert hits_of(chats.ask(user("Which tea?"), thread="t2")) == []
+    assert hits_of(chats.ask(user("Which tea?"), thread="t2", memory_scope="thread")) == []
 
 
 def test_the_memorys_fields_may_be_headers(served: Service, model: FakeOpenAI, chats: Chats) -> None:

@@ -110,7 +110,7 @@ def test_search_keeps_to_the_thread_unless_the_user_is_asked_for(served: Service
     settle(served, user, "I like jazz here.", thread="here")
     settle(served, user, "I like jazz there.", thread="there")
     settle(served, f"{user}-other", "I like jazz elsewhere.", thread="here")
-    narrow = served.turn("What jazz?", user=user, thread="here", memory=EVERYTHING)
+    narrow = served.turn("What jazz?", user=user, thread="here", memory={**EVERYTHING, "scope": "thread"})
     assert "I like jazz here." in contents(narrow)
     assert {hit["thread_id"] for hit in narrow["memory"]["hits"]} == {"here"}
     wide = served.turn("What jazz now?", user=user, thread="here", memory={**EVERYTHING, "scope": "user"})
@@ -123,7 +123,8 @@ def test_search_keeps_to_the_thread_unless_the_user_is_asked_for(served: Service
 def test_a_new_thread_finds_nothing_of_its_own(served: Service, model: FakeOpenAI, user: str) -> None:
     settle(served, user, "I like jazz.", thread="old")
     asked = f"What do I like, asks {user}?"
-    turn = served.turn(asked, user=user, thread="new", memory=EVERYTHING, wait_for_memory=True)
+    narrow = {**EVERYTHING, "scope": "thread"}
+    turn = served.turn(asked, user=user, thread="new", memory=narrow, wait_for_memory=True)
     assert turn["memory"]["hits"] == []
     assert [asked] not in embeddings_of(model, asked)
 

@@ -95,7 +95,7 @@ def test_forgetting_a_fact_blanks_what_tools_say_of_it(served: Service, model: F
     model.script(call("remember_fact", **remember), "Noted.")
     taught = served.turn("I live in Oslo.", user=user, wait_for_memory=True)["turn_id"]
     found = searched(served, model, user, "Where do I live?", thread="t2", memory={"scope": "user"})
-    other = searched(served, model, user, "music", thread="t3")
+    other = searched(served, model, user, "music", thread="t3", memory={"scope": "thread"})
     assert "Oslo" in json.dumps(found["tools"])
     for fact in served.get(f"/api/users/{user}/facts")["items"]:
         assert served.http.delete(f"/api/users/{user}/facts/{fact['id']}").status_code == 204

@@ -60,12 +60,12 @@ def test_a_search_never_leaves_the_users_scope(served: Service, model: FakeOpenA
     served.turn("The secret word is pear.", user=user, thread="t2", wait_for_memory=True)
     arguments = {"query": "secret word", "user_id": other, "thread_id": "t2", "scope": "user"}
     model.script(call("search_memory", **arguments), "No idea.")
-    served.turn("What is the secret word?", user=user, thread="t1")
+    served.turn("What is the secret word?", user=user, thread="t1", memory={"scope": "thread"})
     (result,) = results_of(chats_of(model, "What is the secret word?")[-1])
     assert "plum" not in result
     assert "pear" not in result  # the turn searches its thread
     model.script(call("search_memory", **arguments), "It is pear.")
-    served.turn("What is it anywhere?", user=user, thread="t1", memory={"scope": "user"})
+    served.turn("What is it anywhere?", user=user, thread="t1")
     (result,) = results_of(chats_of(model, "What is it anywhere?")[-1])
     assert "pear" in result
     assert "plum" not in result
