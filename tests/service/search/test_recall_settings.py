@@ -80,7 +80,7 @@ def test_a_requests_field_goes_before_the_setting(running: Service) -> None:
     far = {"query": "lavender hills", "score_threshold": 1.0}
     assert asked(running, "search", **far, fallback_recent=False) == []
     assert asked(running, "search", **far), "the newest, by MEMORY_FALLBACK_RECENT"
-    asks = ({}, {"fallback_recent": "0"})
+    asks: tuple[dict[str, str], ...] = ({}, {"fallback_recent": "0"})
     pages = [running.http.get("/users/ada/search", params={**far, **more}).text for more in asks]
     assert ["for want of a hit" in page for page in pages] == [True, False]
 
