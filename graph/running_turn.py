@@ -192,6 +192,7 @@ class RunningTurn(Listener):
             self._accepted.set_exception(error)
         elif error.turn_id is None:
             error.turn_id = self.turn_id
+        self.is_stored = False  # the user's message alone may be, which waits for a repeat
         self._finished.set_exception(error)
         self._show(None)
 

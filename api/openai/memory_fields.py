@@ -29,6 +29,12 @@ def _split(value: Any) -> Any:
     return [part.strip() for text in texts for part in str(text).split(",") if part.strip()]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - as above
 
 
+def _said(value: Any) -> Any:
+    """Return a header's text; None for an empty one, which front ends send where they have nothing to say."""
+    return None if value == "" else value
+
+
+Named = Annotated[Annotated[str, Field(max_length=128)] | None, BeforeValidator(_said)]
 TopK = Annotated[int, Field(ge=0, le=50)]
 
 
@@ -57,12 +63,14 @@ class MemoryHeaders(BaseModel):
     key: Id | None = Field(
         None, alias="Idempotency-Key", description="The turn's id: the same one again gets the same."
     )
-    user: Annotated[str, Field(max_length=128)] | None = Field(None, alias="X-Memory-User", description="As `user`.")
-    memory_id: Id | None = Field(None, alias="X-Memory-Id", description="As `memory_id`.")
-    frontend_user: Annotated[str, Field(max_length=128)] | None = Field(
+    user: Named = Field(None, alias="X-Memory-User", description="As `user`.")
+    memory_id: Annotated[Id | None, BeforeValidator(_said)] = Field(
+        None, alias="X-Memory-Id", description="As `memory_id`; an empty one counts as none."
+    )
+    frontend_user: Named = Field(
         None, alias="X-OpenWebUI-User-Id", description="As `user`, with TRUST_FRONTEND_HEADERS."
     )
-    frontend_chat: Annotated[str, Field(max_length=128)] | None = Field(
+    frontend_chat: Named = Field(
         None, alias="X-OpenWebUI-Chat-Id", description="As `memory_id`, with TRUST_FRONTEND_HEADERS."
     )
     scope: Scoped | None = Field(None, alias="X-Memory-Scope", description="As `memory_scope`.")

@@ -53,6 +53,11 @@ def test_a_front_ends_chore_is_answered_and_not_kept(front: Service, path: str) 
     assert fate(front, "### Task: mine.", path, X_Memory_Id="t2")["stored"] is True
 
 
+def test_an_empty_header_counts_as_none(front: Service) -> None:
+    said = fate(front, "Hello.", X_Memory_User="", X_Memory_Id="", X_OpenWebUI_User_Id="", X_OpenWebUI_Chat_Id="")
+    assert (said["user_id"], said["stored"]) == ("ada", True)
+
+
 def test_untrusted_headers_are_not_read(offline: Service, user: str) -> None:
     said = fate(offline, "Hello.", X_Memory_User=user, X_OpenWebUI_User_Id="eve", X_OpenWebUI_Chat_Id="c1")
     assert (said["user_id"], said["reason"]) == (user, "no_thread")

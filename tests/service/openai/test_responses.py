@@ -1,5 +1,6 @@
 """Responses with OpenAI's own Python client: plain and streaming, in threads, and what is kept of them."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -148,9 +149,25 @@ def test_the_events_come_in_their_order(served: Service, model: FakeOpenAI, clie
     assert stored(served, user, whole)[1] == ("assistant", "One two three.")
 
 
-def test_a_failure_amid_a_stream_is_its_last_event(
-    served: Service, model: FakeOpenAI, client: openai.OpenAI, user: str
-) -> None:
+def test_a_failure_amid_a_stream_is_its_last_event(served: Service, model: FakeOpenAI, user: str) -> None:
+    model.script(" ".join(f"word{number}" for number in range(400)))
+    model.piece_seconds = 0.02
+    body: Json = {"input": "Tell me a story.", "stream": True, "user": user}
+    with served.http.stream("POST", "/v1/responses", json=body, timeout=30) as answer:
+        lines = answer.iter_lines()
+        next(line for line in lines if line == "event: response.output_text.delta")
+        model.hang()
+        model.cut()
+        events: list[Json] = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+    assert [event["type"] for event in events[-2:]] == ["response.output_text.delta", "response.failed"]
+    failed: Json = events[-1]["response"]
+    assert (failed["status"], failed["output"], failed["error"]["code"]) == ("failed", [], "server_error")
+    assert failed["error"]["message"].endswith(".")
+    assert failed["memory"]["stored"] is False
+    model.recover()
+
+
+def test_a_failure_before_a_stream_is_a_plain_status(model: FakeOpenAI, client: openai.OpenAI, user: str) -> None:
     model.fail(500, times=-1, path="/chat/completions")
     with pytest.raises(openai.InternalServerError):
         client.responses.create(model="fake-chat", input="Hello.", stream=True, extra_body={"user": user})
