@@ -12,13 +12,16 @@ from dotenv import dotenv_values
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from recollect.memory.providers.presets import preset
+from recollect.memory.providers.presets import PRESETS, preset
 from recollect.memory.temporal.temporal import read_timezone
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
 from recollect.memory.values.scope import ID_PATTERN
 
 _DEFAULT = MemoryConfig()
+OPENAI = PRESETS["openai"]
+
+OBJECT_PATTERN = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
 _RECALL = (
     *("window", "top_k", "score_threshold", "scope", "scope_margin", "recency_weight", "mmr_lambda"),
     *("time", "timezone", "fallback_recent", "coverage"),
@@ -150,8 +153,23 @@ class Settings(BaseSettings):
         None,
         description="Models that extract facts, separated by commas, in order of preference; unset: CHAT_MODEL.",
     )
+    extraction_provider: str | None = Field(None, description="The preset that extracts facts; unset: the chat's.")
+    extraction_base_url: str | None = Field(
+        None, description="Its address; alone it means an OpenAI-compatible server."
+    )
+    extraction_api_key: SecretStr | None = Field(None, description="Its key; unset: that provider's own.")
     embedding_model: str | None = Field(
         None, description="Model that embeds; `lexical` is built in, `fastembed:NAME` runs locally (extra `local`)."
+    )
+    embedding_provider: str | None = Field(
+        None, description="The preset that embeds; unset: the chat's, where that has a default (docs/models.md)."
+    )
+    embedding_base_url: str | None = Field(None, description="Its address; alone it means an OpenAI-compatible server.")
+    embedding_api_key: SecretStr | None = Field(None, description="Its key; unset: that provider's own.")
+    embedder: str | None = Field(
+        None,
+        pattern=OBJECT_PATTERN,
+        description="Your own embedder, as package.module:object, before all EMBEDDING_ settings.",
     )
     embedding_dimensions: int | None = Field(None, ge=1, le=65_536, description="Length of its vectors.")
     embedding_model_path: Path | None = Field(None, description="Folder of a local model's files for `fastembed:NAME`.")
@@ -172,6 +190,28 @@ class Settings(BaseSettings):
         le=1_000_000,
         description="Most characters of a reply; a longer one is 502 model_unavailable.",
     )
+    azure_openai_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=azure.")
+    azure_openai_ad_token: SecretStr | None = Field(
+        None, description="An Entra token instead; `default`: those of this machine's identity (extra `azure`)."
+    )
+    azure_openai_endpoint: str | None = Field(None, description="The resource: https://NAME.openai.azure.com.")
+    azure_openai_api_version: str | None = Field(None, description="Version of its API, such as 2024-10-21.")
+    openai_api_version: str | None = Field(None, description="Another name of AZURE_OPENAI_API_VERSION.")
+    aws_region: str | None = Field(None, description="Region for PROVIDER=bedrock, such as us-east-1.")
+    aws_bearer_token_bedrock: SecretStr | None = Field(None, description="Bedrock's API key.")
+    aws_access_key_id: SecretStr | None = Field(
+        None, description="Access key instead; unset: AWS_PROFILE, else what AWS's client finds."
+    )
+    aws_secret_access_key: SecretStr | None = Field(None, description="The access key's secret.")
+    aws_session_token: SecretStr | None = Field(None, description="Its session's token, for temporary ones.")
+    aws_profile: str | None = Field(None, description="Profile of AWS's own files.")
+    google_cloud_project: str | None = Field(None, description="Project for PROVIDER=vertex.")
+    google_cloud_location: str = Field(
+        _DEFAULT.google_cloud_location, min_length=1, description="Location for PROVIDER=vertex."
+    )
+    google_application_credentials: Path | None = Field(
+        None, description="File of its credentials; unset: what Google's client finds."
+    )
     anthropic_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=anthropic.")
     cerebras_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=cerebras.")
     deepinfra_api_key: SecretStr | None = Field(None, description="Key for PROVIDER=deepinfra.")
@@ -191,7 +231,7 @@ class Settings(BaseSettings):
     # The agent.
     agent: str | None = Field(
         None,
-        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$",
+        pattern=OBJECT_PATTERN,
         description="Your own agent node, as package.module:attribute; unset: the built-in one.",
     )
     system_prompt_file: Path | None = Field(None, description="File that replaces the assistant's own instructions.")
@@ -396,6 +436,7 @@ class Settings(BaseSettings):
             **plain,
             api_key=_plain(self._provider_key()),
             base_url=self.openai_base_url,
+            own_keys=self._own_keys(),
             **{name: getattr(self, f"memory_{name}") for name in _RECALL},
         )
 
@@ -405,9 +446,21 @@ class Settings(BaseSettings):
         return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
     def _provider_key(self) -> SecretStr | None:
+        """Return the chat's key: its provider's own, or OPENAI_API_KEY for the server at OPENAI_BASE_URL."""
         variable = preset(self.provider).key_variable if self.provider else "OPENAI_API_KEY"
-        if variable is None or variable == "OPENAI_API_KEY":
-            return self.openai_api_key
+        if variable is None:
+            return self.openai_api_key if self.openai_base_url else None
+        return self._of_variable(variable)
+
+    def _own_keys(self) -> tuple[tuple[str, str], ...]:
+        """Return the keys of all providers; OPENAI_API_KEY is not OpenAI's where OPENAI_BASE_URL names its server."""
+        found = {name: self._of_variable(item.key_variable) for name, item in PRESETS.items() if item.key_variable}
+        has_own_server = self.openai_base_url is not None and self.openai_base_url.rstrip("/") != OPENAI.base_url
+        if has_own_server and (self.provider is None or preset(self.provider).key_variable in {None, "OPENAI_API_KEY"}):
+            found["openai"] = None
+        return tuple((name, key.get_secret_value()) for name, key in found.items() if key is not None)
+
+    def _of_variable(self, variable: str) -> SecretStr | None:
         key: SecretStr | None = getattr(self, variable.lower())
         return key
 

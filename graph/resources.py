@@ -4,14 +4,11 @@ A composition root: with `api/`, the only part of the graph that reads the setti
 """
 
 import asyncio
-import importlib
 import inspect
 import logging
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from recollect.graph.studio import foreign_holders, is_running, mark_folder
@@ -19,6 +16,7 @@ from recollect.memory.memory import Memory
 from recollect.memory.opening.opening import open_memory
 from recollect.memory.ports.observing import UNOBSERVED, Observer
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.given import load_named
 from recollect.settings import Settings, current_settings
 
 logger = logging.getLogger(__name__)
@@ -104,24 +102,12 @@ def _instructions(settings: Settings) -> str:
 def load_agent(path: str) -> Any:
     """Load the agent node at `package.module:attribute`: an async function or generator, or a compiled graph.
 
-    Modules of the working directory are found too, which an installed command's path lacks. The function reads from
-    disk, so an event loop calls it in a thread.
+    It reads from disk, so an event loop calls it in a thread.
 
     Raises:
         ConfigurationError: there is no such module or attribute, or it cannot be called as a node.
     """
-    module_name, _, attribute = path.partition(":")
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
-    try:
-        agent = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ConfigurationError(f"AGENT cannot be loaded: {error}. Set it to package.module:attribute.") from error
-    except Exception as error:
-        # A foreign module may raise anything when it is imported.
-        raise ConfigurationError(
-            f"AGENT cannot be loaded: its module raised {type(error).__name__} ({error})."
-        ) from error
+    agent = load_named("AGENT", path)
     if not (hasattr(agent, "ainvoke") or inspect.iscoroutinefunction(agent) or inspect.isasyncgenfunction(agent)):
         raise ConfigurationError(
             "AGENT must name an async function (state) -> dict, an async generator (state), or a compiled graph."

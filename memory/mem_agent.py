@@ -35,6 +35,7 @@ from recollect.memory.values.decision import FactScope
 from recollect.memory.values.errors import InvalidRequest, Problem
 from recollect.memory.values.fact import FactStatus
 from recollect.memory.values.filter_reading import read_filter
+from recollect.memory.values.given import GivenChat, GivenEmbeddings
 from recollect.memory.values.mem_config import MemoryConfig, Scoped
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import check_text
@@ -49,17 +50,28 @@ _memories = OpenMemories()
 class MemoryAgent:
     """The memory of one user's thread. It opens at the first call; close it with `aclose()` or `async with`.
 
-    All agents of one process and event loop that have equal configurations share one open memory.
+    All agents of one process and event loop that have equal configurations share one open memory. `embedder` and `chat`
+    are models of your own, before those that the configuration names: LangChain's `Embeddings` and chat models, or
+    Recollect's ports `Embedder` and `ChatModel`. Whoever made them closes them.
 
     Raises:
         InvalidRequest: an id is not 1-128 characters of [A-Za-z0-9._:@+|~=-].
-        ConfigurationError: from the first call, where a setting is wrong.
+        ConfigurationError: a model is neither; from the first call also, where a setting is wrong.
         StoreUnavailable, ModelUnavailable: from any call, where a backend is down.
     """
 
-    def __init__(self, user_id: str, thread_id: str, cfg: MemoryConfig | None = None) -> None:
+    def __init__(
+        self,
+        user_id: str,
+        thread_id: str,
+        cfg: MemoryConfig | None = None,
+        *,
+        embedder: object | None = None,
+        chat: object | None = None,
+    ) -> None:
         self._scope = Scope(user_id, thread_id)
         self._config = cfg
+        self._models = _given_models(embedder, chat)
         self._memory: Memory | None = None
         self._opened = cfg
         self._opening = asyncio.Lock()
@@ -390,6 +402,7 @@ class MemoryAgent:
         async with self._opening:
             if self._memory is None:
                 config = self._config or await asyncio.to_thread(lambda: load_settings().memory())
+                config = config.replace(**self._models)
                 self._memory, self._opened = await _memories.acquire(config), config
             return self._memory
 
@@ -434,6 +447,16 @@ class MemoryAgent:
             content=content,
             created_at=memory.now(),
         )
+
+
+def _given_models(embedder: object | None, chat: object | None) -> dict[str, Any]:
+    """Return the fields of a configuration that hold these objects."""
+    models: dict[str, Any] = {}
+    if embedder is not None:
+        models["given_embeddings"] = GivenEmbeddings(embedder)
+    if chat is not None:
+        models["given_chat"] = GivenChat(chat)
+    return models
 
 
 def _document(hit: Hit) -> Document:

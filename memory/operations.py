@@ -22,12 +22,16 @@ PING_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class Operations:
-    """Serves operators. A call waits up to `wait_seconds` for updates that are worked off."""
+    """Serves operators. A call waits up to `wait_seconds` for updates that are worked off.
+
+    `warnings` are sentences about models that fall back to weaker ones.
+    """
 
     parts: Parts
     chat: ChatModel
     extraction_model: str
     wait_seconds: float
+    warnings: tuple[str, ...] = ()
 
     @property
     def backends(self) -> dict[str, str]:

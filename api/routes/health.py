@@ -12,7 +12,7 @@ router = APIRouter(tags=["health"])
 
 @router.get("/health", response_model=None, summary="What runs here", responses={200: {"model": HealthAnswer}})
 async def get_health(memory: OpenMemory) -> JSONResponse:
-    """Version, backends, models, and what confines the reading of files; asks nobody and names no secret."""
+    """Version, backends, models, what these fall back to, and the file reader's walls; asks nobody, names no secret."""
     walls = await memory.documents.walls()
     return JSONResponse(
         {
@@ -20,6 +20,7 @@ async def get_health(memory: OpenMemory) -> JSONResponse:
             "version": VERSION,
             "backends": memory.operations.backends,
             "models": memory.operations.models,
+            "warnings": list(memory.operations.warnings),
             "file_reader": {"in_force": walls.in_force, "missing": walls.missing},
         }
     )

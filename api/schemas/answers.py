@@ -395,12 +395,13 @@ class FileReaderAnswer(BaseModel):
 
 
 class HealthAnswer(BaseModel):
-    """What runs here."""
+    """What runs here; `warnings` are sentences about models that fall back to weaker ones."""
 
     status: Literal["ok"]
     version: str
     backends: dict[str, str]
     models: dict[str, str]
+    warnings: list[str]
     file_reader: FileReaderAnswer
 
 

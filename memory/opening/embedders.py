@@ -8,7 +8,8 @@ from pathlib import Path
 from recollect.memory.index.lazy_index import LazyIndex
 from recollect.memory.ports.embedder import Embedder, EmbedderSpec
 from recollect.memory.ports.vector_index import VectorIndex
-from recollect.memory.providers.endpoint import FASTEMBED, LEXICAL, embedding_model_name, endpoint
+from recollect.memory.providers.endpoint import FASTEMBED, LEXICAL, embedding_model_name
+from recollect.memory.providers.roles import embedding_endpoint
 from recollect.memory.stores.edge.open_collections import OpenCollections
 from recollect.memory.values.mem_config import MemoryConfig
 
@@ -19,9 +20,9 @@ def spec_of(config: MemoryConfig) -> EmbedderSpec:
     Raises:
         ConfigurationError: it names a remote model and nothing serves it.
     """
-    if config.given_embeddings is not None:
+    if config.given_embeddings is not None or config.embedder is not None:
         return EmbedderSpec("given")
-    name = embedding_model_name(config, endpoint(config))
+    name = embedding_model_name(config, embedding_endpoint(config))
     is_local, path = name.startswith(FASTEMBED), config.embedding_model_path
     return EmbedderSpec(
         name,
@@ -35,7 +36,13 @@ def configured_for(config: MemoryConfig, spec: EmbedderSpec) -> MemoryConfig:
     if spec == spec_of(config):
         return config
     path = None if spec.path is None else Path(spec.path)
-    return config.replace(embedding_model=spec.model, embedding_dimensions=spec.dimensions, embedding_model_path=path)
+    return config.replace(
+        embedding_model=spec.model,
+        embedding_dimensions=spec.dimensions,
+        embedding_model_path=path,
+        embedder=None,
+        given_embeddings=None,
+    )
 
 
 def index_opener(config: MemoryConfig) -> Callable[[Embedder], LazyIndex]:

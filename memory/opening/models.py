@@ -12,7 +12,7 @@ from recollect.memory.ports.extractor import Extractor
 from recollect.memory.ports.observing import Observer
 from recollect.memory.ports.summariser import Summariser
 from recollect.memory.providers.catalog import ExtractionChats, open_extraction_chats
-from recollect.memory.providers.endpoint import endpoint
+from recollect.memory.providers.roles import extraction_endpoint, extracts_as_given
 from recollect.memory.values.mem_config import MemoryConfig
 
 
@@ -42,7 +42,7 @@ async def open_models(stack: AsyncExitStack, config: MemoryConfig, observer: Obs
     from recollect.memory.providers.offline import OfflineExtractor
 
     offline = OfflineExtractor(schema=schema)
-    if endpoint(config) is None:
+    if not extracts_as_given(config) and extraction_endpoint(config) is None:
         from recollect.memory.threads.extractive_summary import ExtractiveSummariser
 
         return LearningModels(name, offline, ExtractiveSummariser(), schema, rules)

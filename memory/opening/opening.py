@@ -35,6 +35,7 @@ from recollect.memory.ports.key_ring import KeyRing
 from recollect.memory.ports.observing import UNOBSERVED, Observer
 from recollect.memory.ports.store import Store
 from recollect.memory.providers.catalog import open_chat_model, open_reranker
+from recollect.memory.providers.fallbacks import warnings
 from recollect.memory.providers.probe import check_models
 from recollect.memory.recall.attachments import Attachments
 from recollect.memory.recall.recall import Recall
@@ -80,6 +81,7 @@ async def open_memory(
     async with AsyncExitStack() as stack:
         config = await take_data_dir(stack, config, url, token)
         await check_models(config)
+        fallen_back = _fallbacks(config)
         chat = ObservedChat(await stack.enter_async_context(open_chat_model(config)), observer)
         models = await open_models(stack, config, observer)
         reranker = await stack.enter_async_context(open_reranker(config))
@@ -157,11 +159,19 @@ async def open_memory(
             erasing=erasing,
             evaluation=evaluation_of(stores, recall),
             embedders=embedders,
-            operations=Operations(parts, chat, models.name, config.memory_wait_seconds),
+            operations=Operations(parts, chat, models.name, config.memory_wait_seconds, fallen_back),
             bulk=stores.bulk,
             observer=observer,
             parts=parts,
         )
+
+
+def _fallbacks(config: MemoryConfig) -> tuple[str, ...]:
+    """Return what the models fall back to, in sentences, and log each."""
+    found = warnings(config)
+    for sentence in found:
+        logger.warning(sentence, extra={"action": "model_fallback"})
+    return found
 
 
 def _following(stores: Stores) -> TombstoneFollower:

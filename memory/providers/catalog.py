@@ -24,11 +24,14 @@ from recollect.memory.providers.endpoint import (
     Endpoint,
     chat_model_name,
     embedding_model_name,
-    endpoint,
     extraction_model_names,
     reranker_name,
 )
+from recollect.memory.providers.extras import imported
+from recollect.memory.providers.presets import Protocol
+from recollect.memory.providers.roles import embedding_endpoint, endpoint, extraction_endpoint, extracts_as_given
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.given import GivenEmbeddings, load_named
 from recollect.memory.values.mem_config import MemoryConfig
 
 
@@ -39,9 +42,12 @@ async def open_chat_model(config: MemoryConfig) -> AsyncGenerator[ChatModel]:
     Raises:
         ConfigurationError: a setting or a package is missing; the message names it.
     """
+    if config.given_chat is not None:
+        yield await _given_chat(config)
+        return
     source = endpoint(config)
     name = chat_model_name(config, source) if source else ""
-    async with _open(config, model=name, model_setting="CHAT_MODEL") as chat:
+    async with open_chat_at(source, config, model=name, model_setting="CHAT_MODEL") as chat:
         yield chat
 
 
@@ -63,44 +69,75 @@ class ExtractionChats:
 
 @asynccontextmanager
 async def open_extraction_chats(config: MemoryConfig) -> AsyncGenerator[ExtractionChats]:
-    """Open all models that EXTRACTION_MODEL lists, else the one of `open_chat_model`.
+    """Open all models that EXTRACTION_MODEL lists, at the extraction's own provider or the chat's.
+
+    Without one, open the model of `open_chat_model`, or the built-in offline one.
 
     Raises:
         ConfigurationError: a setting or a package is missing; the message names it.
     """
-    source = endpoint(config)
+    if extracts_as_given(config):
+        yield ExtractionChats((await _given_chat(config),))
+        return
+    source = extraction_endpoint(config)
     names, setting = extraction_model_names(config, source) if source else ([""], "CHAT_MODEL")
     async with AsyncExitStack() as stack:
-        models = [await stack.enter_async_context(_open(config, model=name, model_setting=setting)) for name in names]
-        named = partial(_open_named, config) if source else None
+        opened = (open_chat_at(source, config, model=name, model_setting=setting) for name in names)
+        models = [await stack.enter_async_context(item) for item in opened]
+        named = partial(_open_named, config, source) if source else None
         yield ExtractionChats(tuple(models), named)
 
 
-def _open_named(config: MemoryConfig, name: str) -> AbstractAsyncContextManager[ChatModel]:
-    return _open(config, model=name, model_setting="model")
+def _open_named(config: MemoryConfig, source: Endpoint, name: str) -> AbstractAsyncContextManager[ChatModel]:
+    return open_chat_at(source, config, model=name, model_setting="model")
+
+
+async def _given_chat(config: MemoryConfig) -> ChatModel:
+    """Return the object that a program gave. LangChain is imported from disk: not on the event loop."""
+    assert config.given_chat is not None
+    opener = await asyncio.to_thread(_given_opener)
+    chat = opener(config.given_chat, timeout_seconds=config.chat_timeout_seconds)
+    return BoundedChat(chat, config.max_reply_characters)
+
+
+def _given_opener() -> Callable[..., ChatModel]:
+    from recollect.memory.providers.given.chat import given_chat
+
+    return given_chat
 
 
 @asynccontextmanager
-async def _open(config: MemoryConfig, *, model: str, model_setting: str) -> AsyncGenerator[ChatModel]:
-    source = endpoint(config)
+async def open_chat_at(
+    source: Endpoint | None, config: MemoryConfig, *, model: str, model_setting: str
+) -> AsyncGenerator[ChatModel]:
+    """Open the chat model `model` at `source`; None stands for the built-in offline one.
+
+    Raises:
+        ConfigurationError: a package is missing; the message names its extra.
+    """
     if source is None:
         from recollect.memory.providers.offline import OfflineChat
 
         yield OfflineChat()
         return
-    opener = await asyncio.to_thread(_chat_opener, native=source.native)
+    opener = await asyncio.to_thread(_chat_opener, source.protocol)
     async with opener(
         source, model=model, model_setting=model_setting, timeout_seconds=config.chat_timeout_seconds
     ) as chat:
         yield BoundedChat(chat, config.max_reply_characters)
 
 
-def _chat_opener(*, native: bool) -> Callable[..., AbstractAsyncContextManager[ChatModel]]:
+def _chat_opener(protocol: Protocol) -> Callable[..., AbstractAsyncContextManager[ChatModel]]:
     """Import the opener of the provider's kind of client. It reads libraries from disk: not on the event loop."""
-    if native:
+    if protocol in {"anthropic", "gemini", "vertex"}:
         from recollect.memory.providers.native_chat import open_native_chat
 
         return open_native_chat
+    if protocol == "bedrock":
+        imported("langchain_aws", "PROVIDER=bedrock", extra="bedrock")
+        from recollect.memory.providers.bedrock.chat import open_bedrock_chat
+
+        return open_bedrock_chat
     from recollect.memory.providers.openai.chat import open_openai_chat
 
     return open_openai_chat
@@ -108,19 +145,22 @@ def _chat_opener(*, native: bool) -> Callable[..., AbstractAsyncContextManager[C
 
 @asynccontextmanager
 async def open_embedder(config: MemoryConfig, bulk: Bulk | None = None) -> AsyncGenerator[Embedder]:
-    """Open EMBEDDING_MODEL; if unset, OpenAI's default with OpenAI itself, and the lexical embedder with all others.
+    """Open EMBEDDING_MODEL; if unset, the default of the provider that embeds, else the lexical embedder.
 
     The lexical embedder works on long texts in `bulk`, else in threads of its own.
 
     Raises:
         ConfigurationError: a setting, a file or a package is missing, or EMBEDDING_DIMENSIONS contradicts the model.
     """
-    if config.given_embeddings is not None:
-        from recollect.memory.providers.given_embeddings import GivenEmbedder
+    if (given := await _given_embeddings(config)) is not None:
+        from recollect.memory.providers.given.embedder import GivenEmbedder
 
-        yield GivenEmbedder(config.given_embeddings)
+        embedder = GivenEmbedder(given, timeout_seconds=config.embedding_timeout_seconds)
+        if config.embedding_dimensions is not None:
+            await _agree(embedder, config)
+        yield embedder
         return
-    source = endpoint(config)
+    source = embedding_endpoint(config)
     name = embedding_model_name(config, source)
     known, stated = KNOWN_DIMENSIONS.get(name), config.embedding_dimensions
     if known and stated and (stated > known or (stated != known and not name.startswith("text-embedding-3"))):
@@ -130,6 +170,13 @@ async def open_embedder(config: MemoryConfig, bulk: Bulk | None = None) -> Async
         if name == LEXICAL or name.startswith(FASTEMBED):
             await _agree(embedder, config)
         yield embedder
+
+
+async def _given_embeddings(config: MemoryConfig) -> GivenEmbeddings | None:
+    """Return the object that embeds: the one that a program gave, else the one that EMBEDDER names, else None."""
+    if config.given_embeddings is not None or config.embedder is None:
+        return config.given_embeddings
+    return GivenEmbeddings(await asyncio.to_thread(load_named, "EMBEDDER", config.embedder), setting="EMBEDDER")
 
 
 def _embedder_opener(
@@ -143,14 +190,28 @@ def _embedder_opener(
         from recollect.memory.providers.lexical import LexicalEmbedder
 
         return nullcontext(LexicalEmbedder(bulk))
-    from recollect.memory.providers.openai.embeddings import open_openai_embedder
-
-    return open_openai_embedder(
+    return _remote_embedder(source.protocol)(
         source,
         model=name,
         dimensions=config.embedding_dimensions,
         timeout_seconds=config.embedding_timeout_seconds,
     )
+
+
+def _remote_embedder(protocol: Protocol) -> Callable[..., AbstractAsyncContextManager[Embedder]]:
+    """Import the opener of the provider's kind of embedder. It reads libraries from disk: not on the event loop."""
+    if protocol in {"gemini", "vertex"}:
+        from recollect.memory.providers.google.embeddings import open_google_embedder
+
+        return open_google_embedder
+    if protocol == "bedrock":
+        imported("langchain_aws", "EMBEDDING_PROVIDER=bedrock", extra="bedrock")
+        from recollect.memory.providers.bedrock.embeddings import open_bedrock_embedder
+
+        return open_bedrock_embedder
+    from recollect.memory.providers.openai.embeddings import open_openai_embedder
+
+    return open_openai_embedder
 
 
 @asynccontextmanager

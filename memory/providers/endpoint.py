@@ -1,16 +1,15 @@
-"""Reads from a configuration which provider to ask: its address, its key, and the settings that errors name."""
+"""Names a provider as it is asked: its address, its key, and the settings that errors name; and its models' names."""
 
 from dataclasses import dataclass, field
 
-from recollect.memory.providers.presets import preset
+from recollect.memory.providers.accounts import Account
+from recollect.memory.providers.presets import PRESETS, Preset, Protocol
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.mem_config import MemoryConfig
 
+NO_KEY = "none-needed"
+"""Stands for a key where none is needed."""
 OPENAI_BASE_URL = "https://api.openai.com/v1"
-DEFAULT_CHAT_MODEL = "gpt-4.1-mini"
-"""CHAT_MODEL where it is unset and the provider is OpenAI itself."""
-DEFAULT_EMBEDDING_MODEL = "text-embedding-3-small"
-"""EMBEDDING_MODEL where it is unset and the provider is OpenAI itself."""
 LEXICAL = "lexical"
 """EMBEDDING_MODEL for the built-in embedder."""
 FASTEMBED = "fastembed:"
@@ -23,94 +22,102 @@ KNOWN_DIMENSIONS = {
     "text-embedding-ada-002": 1_536,
 }
 
-_NATIVE_BASES = {
-    "anthropic": "https://api.anthropic.com",
-    "gemini": "https://generativelanguage.googleapis.com",
-}
-_NO_KEY = "none-needed"
-
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A provider as the configuration names it.
+    """A provider as the configuration names it; `provider` is "" for a server without a preset.
 
-    `api_key` is a placeholder for servers that need none. `native` providers are served by LangChain's own clients,
-    all others speak OpenAI's protocol at `base_url` (which has no slash at its end).
+    `api_key` is a placeholder for servers that need none. `base_url` has no slash at its end; it is "" where the
+    provider's own client knows its address. `account` is what Azure, AWS or Google Cloud ask for beside a key.
     """
 
     provider: str
     base_url: str
     key_setting: str
     api_key: str = field(repr=False)
+    protocol: Protocol = "openai"
+    address_setting: str = "OPENAI_BASE_URL"
+    account: Account = None
 
     @property
-    def native(self) -> bool:
-        """Tell whether the provider has a protocol other than OpenAI's."""
-        return self.provider in _NATIVE_BASES
+    def has_key(self) -> bool:
+        """Tell whether a key is known."""
+        return self.api_key != NO_KEY
 
     @property
     def is_openai(self) -> bool:
         """Tell whether the provider is OpenAI itself and not a compatible server."""
-        return not self.native and self.base_url == OPENAI_BASE_URL
+        return self.protocol == "openai" and self.base_url == OPENAI_BASE_URL
 
+    @property
+    def defaults(self) -> Preset | None:
+        """Return the preset whose defaults count here: none for a compatible server at an address of its own."""
+        found = PRESETS.get(self.provider)
+        if found is None or (self.protocol == "openai" and self.base_url != found.base_url):
+            return None
+        return found
 
-def endpoint(config: MemoryConfig) -> Endpoint | None:
-    """Return the provider to ask, or None for the built-in offline models (no provider, key or base URL).
-
-    Raises:
-        ConfigurationError: an unknown provider, a base URL that is none, or a missing key.
-    """
-    if not (config.provider or config.api_key or config.base_url):
-        return None
-    name = (config.provider or "openai").strip().lower()
-    chosen = preset(name)
-    own_base = chosen.base_url or _NATIVE_BASES[name]
-    base_url = (config.base_url or own_base).strip().rstrip("/")
-    if not base_url.startswith(("http://", "https://")):
-        raise ConfigurationError("OPENAI_BASE_URL must start with http:// or https://.")
-    key_setting = chosen.key_variable or "OPENAI_API_KEY"
-    if not config.api_key and chosen.key_variable and base_url == own_base:
-        raise ConfigurationError(f"{key_setting} is missing: the provider {name} needs a key.")
-    return Endpoint(provider=name, base_url=base_url, key_setting=key_setting, api_key=config.api_key or _NO_KEY)
+    @property
+    def embeds(self) -> bool:
+        """Tell whether an EMBEDDING_MODEL may be asked of it without an EMBEDDING_PROVIDER."""
+        return self.defaults is None or self.defaults.embeds
 
 
 def chat_model_name(config: MemoryConfig, source: Endpoint) -> str:
-    """Return CHAT_MODEL, or OpenAI's default.
+    """Return CHAT_MODEL, or the provider's default.
 
     Raises:
-        ConfigurationError: it is unset and the provider is not OpenAI.
+        ConfigurationError: it is unset and the provider has no default.
     """
-    if config.chat_model:
-        return config.chat_model
-    if source.is_openai:
-        return DEFAULT_CHAT_MODEL
+    default = source.defaults.chat_model if source.defaults else None
+    if config.chat_model or default:
+        return config.chat_model or default or ""
     raise ConfigurationError("CHAT_MODEL is missing: name the model that this provider or server should answer with.")
 
 
 def extraction_model_names(config: MemoryConfig, source: Endpoint) -> tuple[list[str], str]:
     """Return the extraction models in order of preference, and the setting that names them.
 
-    They are those of EXTRACTION_MODEL, a list separated by commas, else the chat model.
+    They are those of EXTRACTION_MODEL, a list separated by commas, else the chat model, else the default of a provider
+    that is the extraction's own.
+
+    Raises:
+        ConfigurationError: there is none.
     """
     names = [name.strip() for name in (config.extraction_model or "").split(",") if name.strip()]
     if names:
         return list(dict.fromkeys(names)), "EXTRACTION_MODEL"
-    return [chat_model_name(config, source)], "CHAT_MODEL"
+    if not (config.extraction_provider or config.extraction_base_url):
+        return [chat_model_name(config, source)], "CHAT_MODEL"
+    if source.defaults and source.defaults.chat_model:
+        return [source.defaults.chat_model], "EXTRACTION_MODEL"
+    raise ConfigurationError(
+        "EXTRACTION_MODEL is missing: name the model of EXTRACTION_PROVIDER or EXTRACTION_BASE_URL that extracts facts."
+    )
 
 
 def embedding_model_name(config: MemoryConfig, source: Endpoint | None) -> str:
-    """Return EMBEDDING_MODEL, else OpenAI's default with OpenAI itself, else "lexical".
+    """Return EMBEDDING_MODEL, else the default of `source`, which embeds; else "lexical".
 
     Raises:
-        ConfigurationError: it names a remote model and nothing serves it.
+        ConfigurationError: it names a remote model and nothing serves it, or an own provider has no default.
     """
     name = config.embedding_model
+    has_own = bool(config.embedding_provider or config.embedding_base_url)
+    if name and (name == LEXICAL or name.startswith(FASTEMBED)):
+        return name
     if not name:
-        return DEFAULT_EMBEDDING_MODEL if source and source.is_openai else LEXICAL
-    if name != LEXICAL and not name.startswith(FASTEMBED) and (source is None or source.native):
+        default = source.defaults.embedding_model if source and source.defaults else None
+        if has_own and default is None:
+            raise ConfigurationError(
+                "EMBEDDING_MODEL is missing: name the model of EMBEDDING_PROVIDER or EMBEDDING_BASE_URL that embeds."
+            )
+        return default or LEXICAL
+    if source is None or source.protocol == "anthropic" or not (has_own or source.embeds):
         raise ConfigurationError(
-            "EMBEDDING_MODEL names a remote model, which needs an OpenAI-compatible server (OPENAI_API_KEY or "
-            f"OPENAI_BASE_URL); without one it can be {LEXICAL} or {FASTEMBED}NAME."
+            "EMBEDDING_MODEL names a remote model, and the chat's provider serves none: name its provider in "
+            "EMBEDDING_PROVIDER, or an OpenAI-compatible server in EMBEDDING_BASE_URL; without one it can be "
+            f"{LEXICAL} or {FASTEMBED}NAME."
         )
     return name
 

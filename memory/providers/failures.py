@@ -1,8 +1,8 @@
 """Translates a provider's error to ModelTimeout, an outage, or a refusal that names the setting to check.
 
 One reading serves every client library: OpenAI's and Anthropic's SDKs come from one generator, Google's says `code`,
-and all stand on httpx, its successor or aiohttp. A provider's own words are never repeated: they can quote the user or
-the key.
+AWS's has a `response`, and all others stand on httpx or its successor. A provider's own words are never repeated: they
+can quote the user or the key.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,8 +11,20 @@ from typing import Any, cast
 
 from recollect.memory.values.errors import ModelTimeout, ModelUnavailable
 
-_TIMEOUTS = frozenset({"APITimeoutError", "TimeoutException"})
-_CONNECTIONS = frozenset({"APIConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError"})
+_TIMEOUTS = frozenset({"APITimeoutError", "TimeoutException", "ReadTimeoutError", "ConnectTimeoutError"})
+_CONNECTIONS = frozenset(
+    {"APIConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError", "HTTPClientError"}
+)
+_NO_CREDENTIALS = frozenset(
+    {
+        "NoCredentialsError",
+        "PartialCredentialsError",
+        "DefaultCredentialsError",
+        "RefreshError",
+        "ClientAuthenticationError",
+    }
+)
+"""The errors of AWS's, Google's and Microsoft's clients where they find no credentials, or are refused with them."""
 _IN_STREAM = "APIError"
 _PASSING = frozenset({408, 409, 425, 429})
 _REFUSED_CONTENT = frozenset({400, 404, 422})
@@ -24,6 +36,7 @@ class Failures:
 
     key_setting: str
     model_setting: str
+    address_setting: str = "OPENAI_BASE_URL"
     timeout_setting: str = "CHAT_TIMEOUT_SECONDS"
 
     def read(self, error: Exception) -> ModelUnavailable:
@@ -36,12 +49,15 @@ class Failures:
         status = status_of(error)
         if status is not None:
             return self.refused(status)
+        if _is_a(error, _NO_CREDENTIALS):
+            return self.refused(401)
         if isinstance(error, OSError) or _is_a(error, _CONNECTIONS):
             return ModelUnavailable("The model's provider cannot be reached.", outage=True)
         if _is_a(error, frozenset({_IN_STREAM})):
             return ModelUnavailable("The model's provider broke off its answer.", outage=True)
         return ModelUnavailable(
-            f"The model's answer could not be read; check OPENAI_BASE_URL and {self.model_setting}.", outage=False
+            f"The model's answer could not be read; check {self.address_setting} and {self.model_setting}.",
+            outage=False,
         )
 
     def refused(self, status: int) -> ModelUnavailable:
@@ -58,7 +74,7 @@ class Failures:
             )
         if status == 404:
             return ModelUnavailable(
-                f"The provider does not know the model (404); check {self.model_setting} and OPENAI_BASE_URL.",
+                f"The provider does not know the model (404); check {self.model_setting} and {self.address_setting}.",
                 outage=False,
                 status=status,
             )
@@ -72,7 +88,12 @@ class Failures:
 def status_of(error: BaseException) -> int | None:
     """Return the HTTP status in the error or its causes; also an `error.code` in a body with status 200."""
     for link in _chain(error):
-        for value in (getattr(link, "status_code", None), getattr(link, "code", None), _code_in_body(link)):
+        for value in (
+            getattr(link, "status_code", None),
+            getattr(link, "code", None),
+            _code_in_body(link),
+            _code_of_aws(link),
+        ):
             if isinstance(value, int | str) and str(value).isdecimal() and 400 <= int(value) <= 599:
                 return int(value)
     return None
@@ -102,6 +123,13 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _code_in_body(error: BaseException) -> object:
     body: object = error.args[0] if error.args else None
     return cast("Mapping[str, Any]", body).get("code") if isinstance(body, Mapping) else None
+
+
+def _code_of_aws(error: BaseException) -> object:
+    """Return the status that AWS's client has in its error's `response`."""
+    response: object = getattr(error, "response", None)
+    metadata = cast("Mapping[str, Any]", response).get("ResponseMetadata") if isinstance(response, Mapping) else None
+    return cast("Mapping[str, Any]", metadata).get("HTTPStatusCode") if isinstance(metadata, Mapping) else None
 
 
 def _is_a(error: BaseException, names: frozenset[str]) -> bool:

@@ -41,6 +41,9 @@ class Dialect(Protocol):
     sums_usage: bool
     """Tell whether each chunk of a stream counts only its own tokens."""
 
+    takes_tools: bool
+    """Tell whether the models can be given tools at all."""
+
     @abstractmethod
     def prepare(self, model: BaseChatModel, request: ChatRequest) -> tuple[Answering, dict[str, Any]]:
         """Return what to call, and the options that carry the request's tools, parameters and `json_mode`."""
@@ -72,6 +75,7 @@ class OpenAIDialect(Dialect):
 
     one_system: bool = False
     sums_usage: bool = False
+    takes_tools: bool = True
 
     @override
     def prepare(self, model: BaseChatModel, request: ChatRequest) -> tuple[Answering, dict[str, Any]]:
@@ -108,6 +112,7 @@ class NativeDialect(Dialect):
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
     one_system: bool = True
     sums_usage: bool = True
+    takes_tools: bool = True
 
     @override
     def prepare(self, model: BaseChatModel, request: ChatRequest) -> tuple[Answering, dict[str, Any]]:
@@ -169,7 +174,7 @@ class LangChainChat(ChatModel):
         self._failures = failures
         self._timeout = timeout_seconds
         self._provider = provider
-        self._calls_tools = True
+        self._calls_tools = dialect.takes_tools
 
     @property
     @override

@@ -1,10 +1,9 @@
 """Asks Anthropic or Google about the models, for the check at start-up."""
 
-from collections.abc import Mapping
-
 import httpx
 
 from recollect.memory.providers.endpoint import Endpoint
+from recollect.memory.providers.probe import Wanted
 from recollect.memory.providers.verdict import all_of, judge, unreachable
 from recollect.memory.providers.wire import hooks
 from recollect.memory.values.mem_config import MemoryConfig
@@ -13,13 +12,14 @@ _SECONDS = 2.0
 _MODELS = {"anthropic": "/v1/models/", "gemini": "/v1beta/models/"}
 
 
-async def check_native(source: Endpoint, names: Mapping[str, str], config: MemoryConfig) -> None:
-    """Ask about each model (name to setting); no tokens are spent. `config` is not read here.
+async def check_native(source: Endpoint, wanted: Wanted, config: MemoryConfig) -> None:
+    """Ask about each model; no tokens are spent. `config` is not read here.
 
     Raises:
         ConfigurationError: as `probe.check_models`.
     """
-    await all_of(_check(source, name, setting) for name, setting in names.items())
+    embedding = {wanted.embedding: "EMBEDDING_MODEL"} if wanted.embedding else {}
+    await all_of(_check(source, name, setting) for name, setting in {**embedding, **wanted.chats}.items())
 
 
 async def _check(source: Endpoint, model: str, setting: str) -> None:

@@ -21,7 +21,7 @@ def judge(source: Endpoint, status: int, setting: str) -> None:
     if status == 404:
         raise ConfigurationError(
             f"The provider does not know the model that {setting} names (404); correct it, or the address in "
-            "OPENAI_BASE_URL."
+            f"{source.address_setting}."
         )
     if status == 429 or status >= 500:
         unreachable(status)

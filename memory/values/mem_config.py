@@ -6,7 +6,7 @@ from dataclasses import replace as _replace
 from pathlib import Path
 from typing import Any, Literal
 
-from recollect.memory.values.given import GivenEmbeddings
+from recollect.memory.values.given import GivenChat, GivenEmbeddings
 from recollect.memory.values.text import MOST_MESSAGE_CHARACTERS, MOST_REPLY_CHARACTERS
 
 Scoped = Literal["auto", "thread", "user"]
@@ -17,7 +17,10 @@ Coverage = Literal["auto", "on", "off"]
 """Whether hits cover a period, or a subject over time, in place of the best few; auto: where the query asks for it."""
 IN_MEMORY = Path(":memory:")
 """The value of `data_dir` that stands for a private temporary folder."""
-_PATHS = ("data_dir", "embedding_model_path", "reranker_path", "extraction_prompt_file", "extraction_schema_file")
+_PATHS = (
+    *("data_dir", "embedding_model_path", "reranker_path", "extraction_prompt_file", "extraction_schema_file"),
+    "google_application_credentials",
+)
 _FIRST_CALLER = 5
 
 
@@ -27,7 +30,8 @@ class MemoryConfig:
 
     Unset URLs choose the embedded backends in `data_dir`; neither key nor base URL chooses the built-in offline models.
     Budgets are in tokens (see `values/tokens.py`), times in seconds. Paths may be texts; `data_dir=":memory:"` is a
-    private temporary folder that is gone once the memory closes. The last four names are those of an earlier library.
+    private temporary folder that is gone once the memory closes. `own_keys` are (provider, key), for roles that name
+    that provider without a key. The last four names are those of an earlier library.
     """
 
     # Where the data are stored.
@@ -41,20 +45,42 @@ class MemoryConfig:
     qdrant_prefer_grpc: bool = True
     qdrant_grpc_port: int = 6334
 
-    # Which models it uses.
+    # Which models it uses. A role that names no provider of its own follows the chat's.
     provider: str | None = None
     api_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
+    extraction_provider: str | None = None
+    extraction_base_url: str | None = None
+    extraction_api_key: str | None = field(default=None, repr=False)
+    embedding_provider: str | None = None
+    embedding_base_url: str | None = None
+    embedding_api_key: str | None = field(default=None, repr=False)
+    own_keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     chat_model: str | None = None
     extraction_model: str | None = None
     embedding_model: str | None = None
     embedding_dimensions: int | None = None
+    embedder: str | None = None
     embedding_model_path: Path | None = None
     reranker: str | None = None
     reranker_path: Path | None = None
     chat_timeout_seconds: float = 60.0
     embedding_timeout_seconds: float = 20.0
     max_reply_characters: int = MOST_REPLY_CHARACTERS
+
+    # What Azure, AWS and Google Cloud ask for beside a key, by their own names.
+    azure_openai_endpoint: str | None = None
+    azure_openai_api_version: str | None = None
+    openai_api_version: str | None = None
+    azure_openai_ad_token: str | None = field(default=None, repr=False)
+    aws_region: str | None = None
+    aws_access_key_id: str | None = field(default=None, repr=False)
+    aws_secret_access_key: str | None = field(default=None, repr=False)
+    aws_session_token: str | None = field(default=None, repr=False)
+    aws_profile: str | None = None
+    google_cloud_project: str | None = None
+    google_cloud_location: str = "us-central1"
+    google_application_credentials: Path | None = None
 
     # How long a message may be, and how much of it the prompt shows.
     max_message_characters: int = MOST_MESSAGE_CHARACTERS
@@ -114,8 +140,9 @@ class MemoryConfig:
     update_concurrency: int = 32
     sweep_seconds: float = 5.0
 
-    # The object that a program passes as `embeddings`.
+    # Objects of a program: they count before the names above.
     given_embeddings: GivenEmbeddings | None = field(default=None, repr=False)
+    given_chat: GivenChat | None = field(default=None, repr=False)
 
     mongo_uri: InitVar[str | None] = None
     db_name: InitVar[str | None] = None
@@ -132,7 +159,7 @@ class MemoryConfig:
         if embeddings is None or isinstance(embeddings, str):
             self._rename("embeddings", embeddings, "embedding_model")
         else:
-            given = GivenEmbeddings(embeddings)
+            given = GivenEmbeddings(embeddings, setting="embeddings (or embedding_model, a name)")
             _warn("embeddings", "embedding_model", level=_FIRST_CALLER - 1)
             if self.embedding_model is None:
                 object.__setattr__(self, "given_embeddings", given)

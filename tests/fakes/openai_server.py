@@ -124,7 +124,7 @@ class FakeOpenAI:
 
     @property
     def embeddings(self) -> list[Body]:
-        return [item.body for item in self.requests if item.path.endswith("/embeddings")]
+        return [item.body for item in self.requests if _route(item.path).endswith("/embeddings")]
 
     def script(self, *answers: Answer) -> None:
         self._answers.extend(answers)
@@ -231,7 +231,7 @@ class FakeOpenAI:
         return not left
 
     def _scripted(self, recorded: Recorded) -> Answer:
-        path, body = recorded.path, recorded.body
+        path, body = _route(recorded.path), recorded.body
         if path.endswith("/models"):
             listed = [{"id": name, "object": "model"} for name in self.models or ()]
             return 404 if self.models is None else {"object": "list", "data": listed}
@@ -276,7 +276,12 @@ def is_summary(body: Body) -> bool:
 
 
 def _is_chat(recorded: Recorded) -> bool:
-    return recorded.path.endswith("/chat/completions")
+    return _route(recorded.path).endswith("/chat/completions")
+
+
+def _route(path: str) -> str:
+    """Return the path without its query, which Azure's clients send."""
+    return path.partition("?")[0]
 
 
 async def _read(reader: asyncio.StreamReader) -> Recorded | None:
@@ -287,4 +292,12 @@ async def _read(reader: asyncio.StreamReader) -> Recorded | None:
     first, *lines = head.decode("latin-1").strip().split("\r\n")
     headers = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in lines)}
     content = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Recorded(path=first.split()[1], headers=headers, body=json.loads(content) if content else {})
+    return Recorded(path=first.split()[1], headers=headers, body=_body(content))
+
+
+def _body(content: bytes) -> Body:
+    """Return the JSON that was sent; {} for anything else, such as the form that asks Google for a token."""
+    try:
+        return json.loads(content)
+    except ValueError:
+        return {}

@@ -15,7 +15,13 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / name for name in ("README.md", "docs/http.md", "docs/models.md", "docs/agent.md", "docs/settings.md")]
 GUIDE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 """The pages that a newcomer reads, in order: later examples go on from what earlier ones have said."""
-EXTRAS = {"anthropic": "extra `anthropic`", "gemini": "extra `gemini`"}
+EXTRAS = {
+    "anthropic": "extra `anthropic`",
+    "gemini": "extra `gemini`",
+    "azure": "`AZURE_OPENAI_ENDPOINT`; extra `azure` for Entra identities",
+    "bedrock": "extra `bedrock`",
+    "vertex": "extra `vertex`",
+}
 
 
 def blocks(language: str) -> list[str]:
@@ -65,12 +71,19 @@ def settings_table() -> str:
 
 
 def providers_table() -> str:
-    """Return every preset of PROVIDER."""
+    """Return every preset of PROVIDER, with its default models."""
     rows = [
-        (f"`{name}`", _code(preset.key_variable or ""), _code(preset.base_url or "") or EXTRAS[name])
+        (
+            f"`{name}`",
+            _code(preset.key_variable or ""),
+            _code(preset.base_url or "") or EXTRAS[name],
+            _code(preset.chat_model or "") or "to be named",
+            "the chat's",
+            _code(preset.embedding_model or "") or ("to be named, else `lexical`" if preset.embeds else "`lexical`"),
+        )
         for name, preset in PRESETS.items()
     ]
-    return _table(("`PROVIDER`", "key", "server"), rows)
+    return _table(("`PROVIDER`", "key", "server", "chat", "extraction", "embeddings"), rows)
 
 
 def _code(text: str) -> str:

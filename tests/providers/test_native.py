@@ -9,10 +9,10 @@ from recollect.memory.options.model_choice import ModelChoice, check_choice
 from recollect.memory.ports.chat_model import ChatRequest, Usage
 from recollect.memory.providers.catalog import open_chat_model
 from recollect.memory.providers.chat_messages import to_langchain
-from recollect.memory.providers.endpoint import endpoint
 from recollect.memory.providers.langchain_chat import NativeDialect
 from recollect.memory.providers.native_chat import build
 from recollect.memory.providers.presets import PRESETS
+from recollect.memory.providers.roles import endpoint
 from recollect.memory.values.errors import ConfigurationError, InvalidRequest, ModelUnavailable
 from recollect.memory.values.mem_config import MemoryConfig
 from tests.fakes.openai_server import FakeOpenAI

@@ -8,15 +8,15 @@ from recollect.memory.providers.endpoint import (
     OPENAI_BASE_URL,
     chat_model_name,
     embedding_model_name,
-    endpoint,
     extraction_model_names,
 )
 from recollect.memory.providers.presets import PRESETS, preset
+from recollect.memory.providers.roles import endpoint
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.mem_config import MemoryConfig
 
 REMOTE = [name for name, item in PRESETS.items() if item.base_url and item.key_variable]
-LOCAL = [name for name, item in PRESETS.items() if item.key_variable is None]
+LOCAL = [name for name, item in PRESETS.items() if item.base_url and item.key_variable is None]
 
 
 @pytest.mark.parametrize("name", PRESETS)

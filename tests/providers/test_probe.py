@@ -159,7 +159,9 @@ async def test_native_providers_are_asked_for_the_model(
     fake: FakeOpenAI, provider: str, status: int, named: str
 ) -> None:
     base = fake.url.removesuffix("/v1")
-    config = MemoryConfig(provider=provider, api_key="k", base_url=base, chat_model="some-model")
+    config = MemoryConfig(
+        provider=provider, api_key="k", base_url=base, chat_model="some-model", embedding_model="lexical"
+    )
     fake.fail(status)
     with pytest.raises(ConfigurationError, match=named):
         await check_models(config)

@@ -112,7 +112,7 @@ async def open_openai_chat(
         # As a callable, because a plain key would make LangChain build a blocking client too.
         return source.api_key
 
-    failures = Failures(key_setting=source.key_setting, model_setting=model_setting)
+    failures = Failures(source.key_setting, model_setting, source.address_setting)
     async with (
         open_client(source, timeout_seconds=timeout_seconds) as client,
         open_plain_client(source, client) as plain,
@@ -133,5 +133,5 @@ async def open_openai_chat(
             plain,
             failures=failures,
             timeout_seconds=timeout_seconds,
-            provider=OpenAIProvider(client, failures),
+            provider=OpenAIProvider(client, failures, lists=source.protocol != "azure"),
         )

@@ -12,7 +12,9 @@ from urllib.parse import urlsplit
 import httpx
 import openai
 
+from recollect.memory.providers.accounts import AzureAccount
 from recollect.memory.providers.endpoint import Endpoint
+from recollect.memory.providers.openai.azure import azure_credentials
 from recollect.memory.providers.wire import hooks
 from recollect.memory.values.errors import ModelTimeout, ModelUnavailable
 
@@ -43,15 +45,25 @@ async def open_client(source: Endpoint, *, timeout_seconds: float) -> AsyncGener
 def _build(source: Endpoint, timeout_seconds: float) -> openai.AsyncOpenAI:
     """Build the client. It reads certificates and package metadata from disk: not on the event loop."""
     timeout = openai.Timeout(timeout_seconds, connect=min(CONNECT_SECONDS, timeout_seconds))
+    http_client = openai.DefaultAsyncHttpxClient(
+        verify=certificates(),
+        timeout=timeout,
+        trust_env=urlsplit(source.base_url).hostname not in LOOPBACK,
+        event_hooks=hooks(),
+    )
+    if isinstance(source.account, AzureAccount):
+        return openai.AsyncAzureOpenAI(
+            azure_endpoint=source.base_url,
+            api_version=source.account.api_version,
+            http_client=http_client,
+            max_retries=MAX_RETRIES,
+            timeout=timeout,
+            **azure_credentials(source, source.account),
+        )
     return openai.AsyncOpenAI(
         api_key=source.api_key,
         base_url=source.base_url,
-        http_client=openai.DefaultAsyncHttpxClient(
-            verify=certificates(),
-            timeout=timeout,
-            trust_env=urlsplit(source.base_url).hostname not in LOOPBACK,
-            event_hooks=hooks(),
-        ),
+        http_client=http_client,
         max_retries=MAX_RETRIES,
         timeout=timeout,
     )

@@ -17,7 +17,9 @@ import aiohttp
 import openai
 import orjson
 
+from recollect.memory.providers.accounts import AzureAccount
 from recollect.memory.providers.endpoint import Endpoint
+from recollect.memory.providers.openai.azure import AzureCalls
 from recollect.memory.providers.openai.client import CONNECT_SECONDS, LOOPBACK, MAX_RETRIES, certificates
 from recollect.memory.providers.wire import Allowance, unpacked
 
@@ -43,11 +45,15 @@ class ContextOverflow(Refused):
 class PlainClient:
     """Posts to the server at `url` over `session`, which it neither opens nor closes; `headers` go with each request.
 
-    It waits as long as the server does: whoever calls sets the bound of time.
+    `azure` names the address and the credentials of each call to Azure. It waits as long as the server does: whoever
+    calls sets the bound of time.
     """
 
-    def __init__(self, session: aiohttp.ClientSession, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, url: str, headers: Mapping[str, str], azure: AzureCalls | None = None
+    ) -> None:
         self._session = session
+        self._azure = azure
         self._url = url.rstrip("/")
         self._headers = headers
 
@@ -62,12 +68,14 @@ class PlainClient:
             aiohttp.ClientError: no connection.
             ValueError: the answer is no JSON.
         """
-        content = _dumped(body)
+        content, url = _dumped(body), f"{self._url}{path}"
         headers = {**self._headers, "Authorization": f"Bearer {api_key}"} if api_key else self._headers
+        if self._azure is not None:
+            url, headers = self._azure.url(path, body), {**self._headers, **await self._azure.headers()}
         for left in range(MAX_RETRIES, -1, -1):
             pause = _RETRY_SECONDS * random.uniform(0.75, 1)
             try:
-                async with self._session.post(f"{self._url}{path}", data=content, headers=headers) as answer:
+                async with self._session.post(url, data=content, headers=headers) as answer:
                     if not left or not _may_pass(answer):
                         return await _read(answer)
                     pause = _asked_pause(answer) or pause
@@ -87,14 +95,15 @@ async def open_plain_client(source: Endpoint, sdk: openai.AsyncOpenAI) -> AsyncG
 
     It uses proxies of the environment except for servers on this machine, as `sdk` does.
     """
-    given = {**sdk.default_headers, **sdk.auth_headers, "Accept-Encoding": "identity"}
+    azure = AzureCalls(source, source.account) if isinstance(source.account, AzureAccount) else None
+    given = {**sdk.default_headers, **({} if azure else sdk.auth_headers), "Accept-Encoding": "identity"}
     headers = {name: value for name, value in given.items() if isinstance(value, str)}
     connector = aiohttp.TCPConnector(ssl=certificates(), limit=100)
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
     async with aiohttp.ClientSession(
         connector=connector, timeout=timeout, auto_decompress=False, proxy=_proxy(source.base_url)
     ) as session:
-        yield PlainClient(session, source.base_url, headers)
+        yield PlainClient(session, source.base_url, headers, azure)
 
 
 def _proxy(url: str) -> str | None:

@@ -1,14 +1,15 @@
 """Asks an OpenAI-compatible server about the models, for the check at start-up."""
 
 import json
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any, cast
 
 import openai
 
-from recollect.memory.providers.endpoint import FASTEMBED, LEXICAL, Endpoint, embedding_model_name, known_dimension
+from recollect.memory.providers.endpoint import Endpoint, known_dimension
 from recollect.memory.providers.openai.client import model_ids, open_client
+from recollect.memory.providers.probe import Wanted
 from recollect.memory.providers.verdict import all_of, judge, key_refused, unreachable
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.mem_config import MemoryConfig
@@ -17,8 +18,8 @@ LIST_SECONDS = 2.0
 _NO_SUCH_MODEL = frozenset({"model_not_found", "invalid_model", "model_not_exist"})
 
 
-async def check_compatible(source: Endpoint, names: Mapping[str, str], config: MemoryConfig) -> None:
-    """Ask for the list of models; ask each model (name to setting) that it does not settle for one token.
+async def check_compatible(source: Endpoint, wanted: Wanted, config: MemoryConfig) -> None:
+    """Ask for the list of models; ask each model that it does not settle for one token.
 
     Raises:
         ConfigurationError: as `probe.check_models`.
@@ -29,11 +30,10 @@ async def check_compatible(source: Endpoint, names: Mapping[str, str], config: M
         if listed is None:
             return
         asks: list[Awaitable[None]] = [
-            check.chat(name, setting) for name, setting in names.items() if name not in listed
+            check.chat(name, setting) for name, setting in wanted.chats.items() if name not in listed
         ]
-        model, stated = embedding_model_name(config, source), config.embedding_dimensions
-        remote = config.given_embeddings is None and model != LEXICAL and not model.startswith(FASTEMBED)
-        if remote and (model not in listed or known_dimension(model, stated) is None):
+        model, stated = wanted.embedding, config.embedding_dimensions
+        if model and (model not in listed or known_dimension(model, stated) is None):
             asks.append(check.embedding(model, stated))
         await all_of(asks)
 
@@ -59,7 +59,8 @@ class _Check:
         except openai.APIConnectionError:
             unreachable(None)
             return None
-        return set(model_ids(answer.text))
+        # Azure lists base models, which say nothing of the deployments that have to be asked.
+        return set() if self.source.protocol == "azure" else set(model_ids(answer.text))
 
     async def chat(self, model: str, setting: str) -> None:
         """Ask the chat model for one token."""

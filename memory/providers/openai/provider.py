@@ -19,11 +19,15 @@ MOST_LISTS = 100
 
 
 class OpenAIProvider(Provider):
-    """The server behind `client`, which it neither opens nor closes. It keeps lists by the key's hash, and no key."""
+    """The server behind `client`, which it neither opens nor closes. It keeps lists by the key's hash, and no key.
 
-    def __init__(self, client: openai.AsyncOpenAI, failures: Failures) -> None:
+    `lists` is false for Azure, whose list is of base models and not of deployments.
+    """
+
+    def __init__(self, client: openai.AsyncOpenAI, failures: Failures, *, lists: bool = True) -> None:
         self._client = client
         self._failures = failures
+        self._is_listing = lists
         self._lists: OrderedDict[bytes, tuple[float, tuple[str, ...]]] = OrderedDict()
 
     @override
@@ -39,6 +43,8 @@ class OpenAIProvider(Provider):
             ModelTimeout: no answer within PING_SECONDS.
             ModelUnavailable: no connection, a server out of order, or a key that it refuses.
         """
+        if not self._is_listing:
+            return ()
         owner = hashlib.sha256((api_key or "").encode()).digest()
         asked_at, names = self._lists.get(owner, (-KNOWN_SECONDS, ()))
         if monotonic() - asked_at < KNOWN_SECONDS:

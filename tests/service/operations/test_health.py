@@ -11,7 +11,8 @@ KEY, PASSWORD, VECTOR_KEY = "sk-very-secret-key", "mongo-pass-word", "qdrant-key
 
 def test_health_says_what_runs(offline: Service) -> None:
     health = offline.get("/health")
-    assert set(health) == {"status", "version", "backends", "models", "file_reader"}
+    assert set(health) == {"status", "version", "backends", "models", "warnings", "file_reader"}
+    assert health["warnings"] == []
     assert (health["status"], health["version"]) == ("ok", VERSION)
     assert health["backends"] == {"documents": "sqlite", "index": "qdrant-edge"}
     models = health["models"]

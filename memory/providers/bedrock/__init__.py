@@ -1,0 +1,1 @@
+"""Chat and embeddings of Amazon Bedrock (extra `bedrock`)."""

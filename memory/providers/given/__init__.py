@@ -1,0 +1,1 @@
+"""Models that a program gives as objects."""

@@ -1,0 +1,1 @@
+"""Embeddings of Gemini and Vertex AI, and the credentials of Google Cloud."""
