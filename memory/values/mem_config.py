@@ -68,7 +68,7 @@ class MemoryConfig:
     embedding_timeout_seconds: float = 20.0
     max_reply_characters: int = MOST_REPLY_CHARACTERS
 
-    # What Azure, AWS and Google Cloud ask for beside a key, by their own names.
+    # Accounts at Azure, AWS and Google Cloud, by the names that these use.
     azure_openai_endpoint: str | None = None
     azure_openai_api_version: str | None = None
     openai_api_version: str | None = None
