@@ -134,6 +134,9 @@ class Settings(BaseSettings):
         pattern=r"^[A-Za-z0-9_-]{0,40}$",
         description="How the names of its collections begin, beside those of another program; unset: not at all.",
     )
+    mongodb_pool: int = Field(
+        _DEFAULT.mongodb_pool, ge=1, le=10_000, description="Most connections of one process to it at once."
+    )
     qdrant_url: str | None = Field(None, description="Qdrant server for the index; unset: the engine in DATA_DIR.")
     qdrant_api_key: SecretStr | None = Field(None, description="Its API key.")
     qdrant_collection: str = Field(
@@ -143,6 +146,21 @@ class Settings(BaseSettings):
     )
     qdrant_prefer_grpc: bool = Field(_DEFAULT.qdrant_prefer_grpc, description="Talk gRPC to Qdrant: half the latency.")
     qdrant_grpc_port: int = Field(_DEFAULT.qdrant_grpc_port, ge=1, le=65535, description="Qdrant's gRPC port.")
+    qdrant_shards: int | None = Field(
+        None, ge=1, le=1_000, description="Shards of a new collection; unset: the server's default."
+    )
+    qdrant_replicas: int | None = Field(
+        None, ge=1, le=100, description="Copies of each shard of a new collection; unset: the server's default."
+    )
+    qdrant_write_consistency: int | None = Field(
+        None, ge=1, le=100, description="Copies that a write waits for; unset: the server's default."
+    )
+    qdrant_on_disk: bool = Field(
+        _DEFAULT.qdrant_on_disk, description="Keep whole vectors and payloads on Qdrant's disk, not in its memory."
+    )
+    qdrant_quantization: Literal["scalar", "binary"] | None = Field(
+        None, description="Keep short forms of vectors in Qdrant's memory: a byte or a bit a number; hits are rescored."
+    )
 
     # Models.
     provider: str | None = Field(None, description="A preset: openai, groq, ollama, anthropic, … (see README).")

@@ -55,6 +55,7 @@ def index_opener(config: MemoryConfig) -> Callable[[Embedder], LazyIndex]:
 
 def _on_server(config: MemoryConfig, model: str, dimension: int) -> AbstractAsyncContextManager[VectorIndex]:
     from recollect.memory.stores.qdrant.index import QdrantServer, open_qdrant_index
+    from recollect.memory.stores.qdrant.layout import CollectionLayout
 
     server = QdrantServer(
         config.qdrant_url or "",
@@ -62,7 +63,14 @@ def _on_server(config: MemoryConfig, model: str, dimension: int) -> AbstractAsyn
         prefer_grpc=config.qdrant_prefer_grpc,
         grpc_port=config.qdrant_grpc_port,
     )
-    return open_qdrant_index(server, base=config.qdrant_collection, model=model, dimension=dimension)
+    layout = CollectionLayout(
+        shards=config.qdrant_shards,
+        replicas=config.qdrant_replicas,
+        write_consistency=config.qdrant_write_consistency,
+        on_disk=config.qdrant_on_disk,
+        quantization=config.qdrant_quantization,
+    )
+    return open_qdrant_index(server, base=config.qdrant_collection, model=model, dimension=dimension, layout=layout)
 
 
 def _embedded(

@@ -157,7 +157,9 @@ def _open_store(config: MemoryConfig) -> AbstractAsyncContextManager[Store]:
     if config.mongodb_url is not None:
         from recollect.memory.stores.mongo import open_mongo_store
 
-        return open_mongo_store(config.mongodb_url, config.mongodb_database, prefix=config.mongodb_prefix)
+        return open_mongo_store(
+            config.mongodb_url, config.mongodb_database, prefix=config.mongodb_prefix, pool=config.mongodb_pool
+        )
     from recollect.memory.stores.sqlite import open_sqlite_store
 
     return open_sqlite_store(config.data_dir / "recollect.db")

@@ -39,11 +39,17 @@ class MemoryConfig:
     mongodb_url: str | None = field(default=None, repr=False)
     mongodb_database: str = "recollect"
     mongodb_prefix: str = ""
+    mongodb_pool: int = 100
     qdrant_url: str | None = None
     qdrant_api_key: str | None = field(default=None, repr=False)
     qdrant_collection: str = "recollect"
     qdrant_prefer_grpc: bool = True
     qdrant_grpc_port: int = 6334
+    qdrant_shards: int | None = None
+    qdrant_replicas: int | None = None
+    qdrant_write_consistency: int | None = None
+    qdrant_on_disk: bool = False
+    qdrant_quantization: Literal["scalar", "binary"] | None = None
 
     # Which models it uses. A role that names no provider of its own follows the chat's.
     provider: str | None = None

@@ -107,20 +107,22 @@ class MongoConnection:
 
 @asynccontextmanager
 async def open_connection(
-    url: str, database: str, *, prepare: Prepare, prefix: str = ""
+    url: str, database: str, *, prepare: Prepare, prefix: str = "", pool: int = 100
 ) -> AsyncGenerator[MongoConnection]:
-    """Open a client for `url`, closed at exit. Timeouts in the URL take precedence over the built-in ones.
+    """Open a client for `url`, closed at exit. Timeouts and a pool's size in the URL go before the built-in ones.
 
-    `prefix` begins the names of our collections.
+    `prefix` begins the names of our collections. At most `pool` connections are open at once; a call that waits for
+    one does so within its own total time.
 
     Raises:
         ConfigurationError: the URL or the database's name is not valid.
     """
     options = url.partition("?")[2].lower()
-    timeouts: dict[str, Any] = {name: value for name, value in _TIMEOUTS.items() if f"{name.lower()}=" not in options}
+    chosen_here = {**_TIMEOUTS, "maxPoolSize": pool}
+    bounds: dict[str, Any] = {name: value for name, value in chosen_here.items() if f"{name.lower()}=" not in options}
     try:
         client = AsyncMongoClient[Record](
-            url, w="majority", journal=True, tz_aware=True, tzinfo=UTC, appname="recollect", **timeouts
+            url, w="majority", journal=True, tz_aware=True, tzinfo=UTC, appname="recollect", **bounds
         )
     except (PyMongoError, ValueError, TypeError):
         # Not chained: the driver's message may quote the address, and with it the password.

@@ -78,17 +78,24 @@ class MongoStore(Store):
 
 @asynccontextmanager
 async def open_mongo_store(
-    url: str, database: str, *, prefix: str = "", owner: str | None = None, lease: timedelta = LEASE
+    url: str,
+    database: str,
+    *,
+    prefix: str = "",
+    pool: int = 100,
+    owner: str | None = None,
+    lease: timedelta = LEASE,
 ) -> AsyncGenerator[Store]:
     """Open the store in `database` of the server at `url`, and close the client at exit.
 
-    The server need not answer yet. `prefix` begins the names of our collections. `owner` names this process in the
+    The server need not answer yet. `prefix` begins the names of our collections, `pool` bounds this
+    process's connections. `owner` names this process in the
     thread queue (a new name by default); a process that does not renew its `lease` loses its place there.
 
     Raises:
         ConfigurationError: the URL or the database's name is not valid.
     """
-    async with open_connection(url, database, prepare=prepare, prefix=prefix) as connection:
+    async with open_connection(url, database, prepare=prepare, prefix=prefix, pool=pool) as connection:
         queue = MongoThreadQueue(connection, owner=owner or uuid4().hex, lease=lease)
         try:
             yield MongoStore(connection, queue)

@@ -15,7 +15,8 @@ from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 from typing_extensions import override
 
-from recollect.memory.stores.points import BM25, CONTEXT, CREATED, DENSE, DOCUMENT, KIND, THREAD, TURN, USER
+from recollect.memory.stores.points import BM25, CREATED, DOCUMENT, KIND, THREAD, TURN, USER
+from recollect.memory.stores.qdrant.layout import SERVERS_OWN, CollectionLayout
 from recollect.memory.values.errors import ConfigurationError, IndexUnavailable, RecollectError
 
 log = logging.getLogger(__name__)
@@ -80,11 +81,14 @@ class QdrantCollection:
     `address` is the name that calls use: the collection's, or an alias of it.
     """
 
-    def __init__(self, client: AsyncQdrantClient, *, name: str, dimension: int) -> None:
+    def __init__(
+        self, client: AsyncQdrantClient, *, name: str, dimension: int, layout: CollectionLayout = SERVERS_OWN
+    ) -> None:
         self.client = client
         self.name = name
         self.address = name
         self.dimension = dimension
+        self.layout = layout
         self._ready = False
         self._closed = False
         self._ensuring = asyncio.Lock()
@@ -146,9 +150,26 @@ class QdrantCollection:
 
     async def _prepare(self) -> None:
         """Create the collection where it is missing."""
-        if not await self.client.collection_exists(self.name):
+        if await self.client.collection_exists(self.name):
+            await self._lay_out(self.name)
+        else:
             await self._create()
         await self._index_payload(self.name)
+
+    async def _lay_out(self, name: str) -> None:
+        """Bring a standing collection to the chosen layout."""
+        if self.layout == SERVERS_OWN:
+            return
+        standing = (await self.client.get_collection(name)).config
+        changes = self.layout.changes(standing)
+        if changes:
+            await self.client.update_collection(name, **changes)
+            log.info("changed the collection's layout", extra={"action": "index_laid_out", "collection": name})
+        if self.layout.shards not in {None, standing.params.shard_number}:
+            log.warning(
+                "QDRANT_SHARDS differs from the collection's shards, which are fixed; run recollect reindex",
+                extra={"action": "index_shards_differ", "collection": name},
+            )
 
     async def _index_payload(self, name: str) -> None:
         with warnings.catch_warnings():
@@ -162,14 +183,14 @@ class QdrantCollection:
             await self.client.create_payload_index(name, CREATED, field_schema=times, wait=True)
 
     async def _create(self) -> None:
-        vector = models.VectorParams(size=self.dimension, distance=models.Distance.COSINE)
         try:
             await self.client.create_collection(
                 self.name,
-                vectors_config={DENSE: vector, CONTEXT: vector},
+                vectors_config=self.layout.vectors(self.dimension),
                 sparse_vectors_config={BM25: models.SparseVectorParams(modifier=models.Modifier.IDF)},
                 # Every search names its user: one graph per user, and none over all of them.
                 hnsw_config=models.HnswConfigDiff(m=0, payload_m=16),
+                **self.layout.creation(),
             )
         except (*_REMOTE, ValueError):
             if not await self.client.collection_exists(self.name):  # else another process has created it
@@ -181,8 +202,10 @@ class QdrantCollection:
 class ServingCollection(QdrantCollection):
     """The generation of `name` that serves now, addressed by the alias `<name>.current`."""
 
-    def __init__(self, client: AsyncQdrantClient, *, name: str, dimension: int) -> None:
-        super().__init__(client, name=name, dimension=dimension)
+    def __init__(
+        self, client: AsyncQdrantClient, *, name: str, dimension: int, layout: CollectionLayout = SERVERS_OWN
+    ) -> None:
+        super().__init__(client, name=name, dimension=dimension, layout=layout)
         self.address = f"{name}.current"
 
     async def target(self) -> str | None:
@@ -200,6 +223,7 @@ class ServingCollection(QdrantCollection):
         """Create the alias where it is missing, for the collection `name`, made here or by an older version."""
         target = await self.target()
         if target is not None:
+            await self._lay_out(target)
             await self._index_payload(target)
             return
         await super()._prepare()

@@ -10,6 +10,7 @@ from typing_extensions import override
 from recollect.memory.ports.vector_index import VectorIndex, collection_name
 from recollect.memory.stores.points import generation_name, generation_of, siblings
 from recollect.memory.stores.qdrant.collection import QdrantCollection, QdrantServer, ServingCollection
+from recollect.memory.stores.qdrant.layout import SERVERS_OWN, CollectionLayout
 from recollect.memory.stores.qdrant.points import QdrantPoints, among, owned_by
 from recollect.memory.stores.rebuildable_index import Copying, Generations, RebuildableIndex
 from recollect.memory.values.errors import IndexUnavailable
@@ -20,7 +21,12 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_qdrant_index(
-    server: QdrantServer | AsyncQdrantClient, *, base: str, model: str, dimension: int
+    server: QdrantServer | AsyncQdrantClient,
+    *,
+    base: str,
+    model: str,
+    dimension: int,
+    layout: CollectionLayout = SERVERS_OWN,
 ) -> AsyncGenerator[VectorIndex]:
     """Open the embedder's collection on a server; a client that is handed in is used and left open.
 
@@ -36,7 +42,7 @@ async def open_qdrant_index(
             client = client.connect()
             opened.push_async_callback(client.close)
         name = collection_name(base, model=model, dimension=dimension)
-        serving = ServingCollection(client, name=name, dimension=dimension)
+        serving = ServingCollection(client, name=name, dimension=dimension, layout=layout)
         try:
             await serving.check()
         except IndexUnavailable as error:
@@ -71,7 +77,10 @@ class QdrantGenerations(Generations):
     @asynccontextmanager
     async def successor(self) -> AsyncGenerator[QdrantPoints]:
         self._number = await self._serving_number()
-        collection = QdrantCollection(self._client, name=self._following, dimension=self._serving.dimension)
+        serving = self._serving
+        collection = QdrantCollection(
+            self._client, name=self._following, dimension=serving.dimension, layout=serving.layout
+        )
         try:
             points = QdrantPoints(collection)
             await points.count()  # creates it

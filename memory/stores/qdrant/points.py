@@ -31,6 +31,7 @@ from recollect.memory.stores.points import (
     read_owner,
 )
 from recollect.memory.stores.qdrant.collection import QdrantCollection
+from recollect.memory.stores.qdrant.layout import CollectionLayout
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import to_ms
 
@@ -63,6 +64,7 @@ class QdrantPoints(PointStore):
                 query=vector,
                 using=query.channel,
                 query_filter=_searched(query),
+                search_params=self._collection.layout.search(),
                 limit=query.limit,
                 with_payload=True,
                 with_vectors=[DENSE] if query.with_vectors else False,
@@ -78,7 +80,7 @@ class QdrantPoints(PointStore):
         ranked = [dict[str, float]() for _ in queries]
         if not asked:
             return ranked
-        requests = [_request(queries[index], vectors[index]) for index in asked]
+        requests = [_request(queries[index], vectors[index], self._collection.layout) for index in asked]
         answers = await self._collection.ask(
             lambda: self._client.query_batch_points(self._collection.address, requests)
         )
@@ -215,8 +217,8 @@ def _sparse(vector: SparseVector) -> models.SparseVector:
     return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
 
 
-def _request(query: Query, vector: list[float] | SparseVector | None) -> models.QueryRequest:
-    params = None
+def _request(query: Query, vector: list[float] | SparseVector | None, layout: CollectionLayout) -> models.QueryRequest:
+    params = layout.search()
     if query.channel == BM25:
         params = models.SearchParams(idf=models.IdfCorpusParams(corpus=owned_by(Scope(query.scope.user_id))))
     return models.QueryRequest(

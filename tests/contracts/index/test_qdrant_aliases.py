@@ -5,7 +5,8 @@ from qdrant_client import AsyncQdrantClient, models
 
 from recollect.memory.values.errors import IndexUnavailable
 from tests.contracts.index.points import point
-from tests.contracts.index.test_qdrant_outages import NAME, opened
+from tests.contracts.index.scripted_qdrant import NAME
+from tests.contracts.index.test_qdrant_outages import opened
 
 
 async def test_a_collection_from_before_there_were_aliases_serves_on() -> None:

@@ -1,26 +1,23 @@
 """How the index speaks of a Qdrant server that is away, refuses, is too old, or lost the collection."""
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any, ClassVar, cast
-from urllib.parse import urlsplit
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, cast
 
 import grpc
 import pytest
 from qdrant_client import AsyncQdrantClient
 from typing_extensions import override
 
-from recollect.memory.ports.vector_index import Query, VectorIndex, collection_name
+from recollect.memory.ports.vector_index import Query, VectorIndex
 from recollect.memory.stores.qdrant.collection import QdrantServer
 from recollect.memory.stores.qdrant.index import open_qdrant_index
 from recollect.memory.values.errors import ConfigurationError, IndexUnavailable, RecollectError, is_outage
 from recollect.memory.values.scope import Scope
 from tests.contracts.index.points import DIMENSION, MODEL, point, vector
+from tests.contracts.index.scripted_qdrant import DONE, EXISTS, INDEXED, LEADS, MISSING, NAME, NO_ALIAS, SEVEN, serving
 
-NAME = collection_name("outage", model=MODEL, dimension=DIMENSION)
 Server = QdrantServer | AsyncQdrantClient
 
 
@@ -41,59 +38,6 @@ CALLS: dict[str, Callable[[VectorIndex], Awaitable[Any]]] = {
     "delete": lambda index: index.delete(Scope("ada")),
     "other_collections": lambda index: index.other_collections(),
 }
-
-
-class Answers(BaseHTTPRequestHandler):
-    """Says its version at the root; elsewhere `status`, or where that is 200 the path's next answer; the last stays."""
-
-    version = "1.19.0"
-    status = 500
-    answers: ClassVar[dict[str, list[tuple[int, str]]]] = {}
-
-    def do_GET(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.path == "/":
-            self.answer(200, f'{{"title": "qdrant", "version": "{self.version}"}}')
-        elif self.status == 200:
-            prepared = self.answers.get(urlsplit(self.path).path.removeprefix(f"/collections/{NAME}"), [DONE])
-            self.answer(*(prepared.pop(0) if len(prepared) > 1 else prepared[0]))
-        else:
-            self.answer(self.status, '{"status": {"error": "the text of ada: secret"}}')
-
-    do_PUT = do_POST = do_GET  # noqa: N815  # the base class's names
-
-    def answer(self, status: int, body: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    @override
-    def log_message(self, format: str, *args: Any) -> None:
-        """Quiet."""
-
-
-DONE = (200, '{"result": true}')
-EXISTS = (200, '{"result": {"exists": true}}')
-MISSING = (200, '{"result": {"exists": false}}')
-INDEXED = (200, '{"result": {"operation_id": 1, "status": "completed"}}')
-NO_ALIAS = (200, '{"result": {"aliases": []}}')
-LEADS = (200, f'{{"result": {{"aliases": [{{"alias_name": "{NAME}.current", "collection_name": "{NAME}"}}]}}}}')
-SEVEN = (200, '{"result": {"count": 7}}')
-
-
-@contextmanager
-def serving(**attributes: Any) -> Generator[tuple[QdrantServer, type[Answers]]]:
-    handler = type("Handler", (Answers,), attributes)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield QdrantServer(f"http://127.0.0.1:{server.server_port}", prefer_grpc=False), handler
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 class Aborts(grpc.GenericRpcHandler):
