@@ -19,6 +19,7 @@ from recollect.api.headers import SecurityHeaders
 from recollect.api.inspector import docs, static_files
 from recollect.api.inspector.door import PageDoor
 from recollect.api.inspector.router import router as inspector
+from recollect.api.json_answer import JsonAnswer
 from recollect.api.mcp import route as mcp
 from recollect.api.middleware.access_log import AccessLog
 from recollect.api.middleware.cors import Cors, check_origins
@@ -143,6 +144,7 @@ def create_app(
         description=DESCRIPTION,
         lifespan=_lifespan(settings, services, url),
         responses=errors.RESPONSES,
+        default_response_class=JsonAnswer,
     )
     errors.install(app)
     for router in ROUTERS:

@@ -50,10 +50,11 @@ async def agent(state: State, runtime: Runtime[Context]) -> Json:
     }
 
 
-def next_node(state: State) -> str:
+async def next_node(state: State) -> str:
     """Return the node that follows a round: "tools" for calls of the agent's own tools, else "save_turn".
 
-    Calls of a client's tools alone end the turn too, because the client answers them.
+    Calls of a client's tools alone end the turn too, because the client answers them. It is asynchronous because
+    LangGraph hands a plain function to a thread.
     """
     return "tools" if any(call["name"] not in state["client_tools"] for call in state["tool_calls"]) else "save_turn"
 

@@ -111,7 +111,7 @@ async def tools(state: State, runtime: Runtime[Context]) -> Json:
     }
 
 
-def after_tools(state: State) -> str:
+async def after_tools(state: State) -> str:
     """Tell where the tools' answers lead: back to the agent, or to the end, where a client's tools were called too."""
     return "save_turn" if state["tool_calls"] else "agent"
 

@@ -271,6 +271,7 @@ class TurnRunner:
                 rounds=self._rounds,
                 fence=fence,
             ),
+            output_keys="committed",  # nobody reads the final state, which LangGraph would copy after every step
         )
 
     async def _finished(self, running: RunningTurn) -> Turn | None:

@@ -10,7 +10,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import Context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -37,6 +37,14 @@ class _ActiveWork:
     task: "asyncio.Task[datetime | None]"
 
 
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    """Somebody who waits for a turn; `update` is what was recorded since they last looked."""
+
+    event: asyncio.Event = field(default_factory=asyncio.Event)
+    update: Update | None = None
+
+
 class Updater:
     """Owns all background work on updates. Whoever opens the memory starts and drains it."""
 
@@ -61,7 +69,7 @@ class Updater:
         self._active: dict[str, _ActiveWork] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._deferring: dict[str, UserWork] = {}
-        self._waiters: dict[tuple[str, str], list[asyncio.Event]] = {}
+        self._waiters: dict[tuple[str, str], list[_Waiter]] = {}
         self._closing = False
 
     def start(self) -> None:
@@ -106,10 +114,11 @@ class Updater:
             loop = asyncio.get_running_loop()
             self._timers[work.user_id] = loop.call_later(delay, self.notify, work.user_id)
 
-    def _recorded(self, user_id: str, turn_id: str) -> None:
-        """Wake those who wait for this turn, because one of its steps was recorded or deferred."""
-        for event in self._waiters.get((user_id, turn_id), ()):
-            event.set()
+    def _recorded(self, user_id: str, turn_id: str, update: Update) -> None:
+        """Wake those who wait for this turn with its update: one of its steps was recorded or deferred."""
+        for waiter in self._waiters.get((user_id, turn_id), ()):
+            waiter.update = update
+            waiter.event.set()
 
     async def wait_tried(self, *, user_id: str, turn_id: str, seconds: float) -> Update | None:
         """Return the turn's update once each step was tried, has ended or is deferred, or after `seconds` as it is.
@@ -138,23 +147,24 @@ class Updater:
     async def _wait(
         self, user_id: str, turn_id: str, seconds: float, enough: Callable[[Update], bool]
     ) -> Update | None:
-        event = asyncio.Event()
+        waiter = _Waiter()
         waiters = self._waiters.setdefault((user_id, turn_id), [])
-        waiters.append(event)
+        waiters.append(waiter)
         deadline = asyncio.get_running_loop().time() + seconds
         try:
             while True:
                 # Cleared before reading: what is recorded during the read wakes the waiter once more.
-                event.clear()
-                update = await self._update_of(user_id, turn_id)
+                waiter.event.clear()
+                recorded, waiter.update = waiter.update, None
+                update = recorded or await self._update_of(user_id, turn_id)
                 left = deadline - asyncio.get_running_loop().time()
                 if update is None or enough(self._without_deferred(user_id, turn_id, update)) or left <= 0:
                     return update
                 with contextlib.suppress(TimeoutError):
                     is_own = user_id in self._active or user_id in self._timers
-                    await asyncio.wait_for(event.wait(), min(OWN_POLL_SECONDS if is_own else POLL_SECONDS, left))
+                    await asyncio.wait_for(waiter.event.wait(), min(OWN_POLL_SECONDS if is_own else POLL_SECONDS, left))
         finally:
-            waiters.remove(event)
+            waiters.remove(waiter)
             if not waiters:
                 del self._waiters[user_id, turn_id]
 

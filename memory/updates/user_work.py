@@ -67,7 +67,7 @@ class Fenced(RecollectError):
 class WorkContext:
     """Holds what the works of all users share: the store, the steps with their slots, and who claims as `owner`.
 
-    `recorded` wakes those who wait for a turn (user id, turn id), because one of its steps was recorded or deferred.
+    `recorded` gives a turn's update (user id, turn id) to those who wait for it: a step was recorded or deferred.
     """
 
     store: Store
@@ -75,7 +75,7 @@ class WorkContext:
     clock: Clock
     owner: str
     slots: Mapping[StepName, asyncio.Semaphore]
-    recorded: Callable[[str, str], None]
+    recorded: Callable[[str, str, Update], None]
 
 
 class UserWork:
@@ -203,7 +203,7 @@ class UserWork:
             known = self._deferred.get(name, {})
             self._deferred[name] = await step.deferred(pending)
             for turn_id in self._deferred[name].keys() - known.keys():
-                self._context.recorded(self.user_id, turn_id)
+                self._context.recorded(self.user_id, turn_id, self._updates[turn_id])
 
     def _has_to_read(self) -> bool:
         """Tell whether `wake` is set, or a queue is empty while the last query did not return all pending turns."""
@@ -293,7 +293,7 @@ class UserWork:
                 await self._let_go(name, turn)
                 raise Fenced
             self._updates[turn_id] = update
-            self._context.recorded(self.user_id, turn_id)
+            self._context.recorded(self.user_id, turn_id, update)
             if update.status != "pending":
                 del self._updates[turn_id], self._turns[turn_id]
 
