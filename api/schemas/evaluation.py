@@ -7,15 +7,36 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
 
-from recollect.api.schemas.requests import Cosine, Id, MessageText, Time, check_text
+from recollect.api.schemas.requests import (
+    FILTER,
+    Cosine,
+    FilterField,
+    Id,
+    MessageText,
+    Time,
+    Timezone,
+    Weight,
+    check_text,
+)
 from recollect.memory.evaluation.cases import MOST_CASES, MOST_EXPECTED, Case
-from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.errors import InvalidRequest
+from recollect.memory.values.filter_reading import read_filter
+from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
 
 ExpectedId = Annotated[str, Field(strict=True, min_length=1, max_length=512), AfterValidator(check_text)]
 Name = Annotated[str, Field(strict=True, min_length=1, max_length=200), AfterValidator(check_text)]
 Folder = Annotated[str, Field(strict=True, min_length=1, max_length=4_096), AfterValidator(check_text)]
+
+
+def check_filter(said: dict[str, Any]) -> dict[str, Any]:
+    """Return conditions that can be read."""
+    try:
+        read_filter(said)
+    except InvalidRequest as error:
+        raise ValueError("; ".join(f"{one.field} {one.problem}" for one in error.problems)) from None
+    return said
 
 
 class EvalCase(BaseModel):
@@ -29,35 +50,53 @@ class EvalCase(BaseModel):
         description="Ids of messages (their own, or their importer's) and of facts."
     )
     now: Time | None = Field(None, description="What `yesterday` and recency are reckoned from; null: now.")
+    filter: Annotated[FilterField, AfterValidator(check_filter)] | None = Field(None, description=FILTER)
 
     def case(self, number: int) -> Case:
         """Return the domain's case, the `number`-th of all."""
-        return Case(number, self.user_id, self.query, tuple(dict.fromkeys(self.expect)), self.now)
+        asked = None if self.filter is None else read_filter(self.filter)
+        return Case(number, self.user_id, self.query, tuple(dict.fromkeys(self.expect)), self.now, asked)
 
 
 class ComparedSettings(BaseModel):
-    """Settings of recall, by their names in lower case; null: the setting's default. What is left out stays."""
+    """Settings of recall, by their names in lower case; null: the setting's default. What is left out stays.
+
+    Another `embedding_model` stays with the service's provider; its dimensions and path are those given beside it.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
+    memory_window: Annotated[StrictInt, Field(ge=0, le=50)] | None = None
+    memory_top_k: Annotated[StrictInt, Field(ge=0, le=50)] | None = None
     memory_score_threshold: Cosine | None = None
+    memory_scope: Scoped | None = None
+    memory_scope_margin: Annotated[StrictFloat, Field(ge=0, le=10, allow_inf_nan=False)] | None = None
+    memory_recency_weight: Weight | None = None
+    memory_mmr_lambda: Weight | None = None
+    memory_time: TimeUse | None = None
+    memory_timezone: Timezone | None = None
+    memory_fallback_recent: StrictBool | None = None
+    memory_coverage: Coverage | None = None
     reranker: Name | None = None
     reranker_path: Folder | None = None
+    embedding_model: Name | None = None
+    embedding_dimensions: Annotated[StrictInt, Field(ge=1, le=65_536)] | None = None
+    embedding_model_path: Folder | None = None
 
     def changes(self) -> dict[str, Any]:
         """Return the fields of `MemoryConfig` that were given."""
         defaults = {item.name: item.default for item in fields(MemoryConfig)}
+        given = set(self.model_fields_set)
+        if "embedding_model" in given:
+            given |= {"embedding_dimensions", "embedding_model_path"}
         changes = dict[str, Any]()
-        for setting in self.model_fields_set:
-            field = FIELDS.get(setting, setting)
-            value = getattr(self, setting)
+        for setting in given:
+            field, value = setting.removeprefix("memory_"), getattr(self, setting)
             changes[field] = defaults[field] if value is None else Path(value) if field in PATHS else value
         return changes
 
 
-FIELDS = {"memory_score_threshold": "score_threshold"}
-"""The fields of `MemoryConfig` whose names differ from their setting's."""
-PATHS = frozenset({"reranker_path"})
+PATHS = frozenset({"reranker_path", "embedding_model_path"})
 
 
 class EvalRequest(BaseModel):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from recollect.memory.values.filter import Filter
 from recollect.memory.values.times import iso
 
 MOST_CASES = 5_000
@@ -15,7 +16,7 @@ MOST_EXPECTED = 100
 class Case:
     """One case. `expect` are ids of messages (their own, or their importer's) and of facts; `now` (UTC) is the query's.
 
-    `number` is the case's place among all, from 1.
+    Hits fulfil `filter`. `number` is the case's place among all, from 1.
     """
 
     number: int
@@ -23,8 +24,9 @@ class Case:
     query: str
     expect: tuple[str, ...]
     now: datetime | None = None
+    filter: Filter | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the case as a line of a file has it."""
+        """Return the case, which has no filter, as a line of a file has it."""
         shown: dict[str, Any] = {"user_id": self.user_id, "query": self.query, "expect": list(self.expect)}
         return shown if self.now is None else {**shown, "now": iso(self.now)}

@@ -1,16 +1,22 @@
 """Opens what an evaluation needs: the recall that serves, and others beside it. A composition root."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 from recollect.memory.evaluation.evaluation import Evaluation
+from recollect.memory.index.indexing import IndexRepair
+from recollect.memory.index.sides import Side
+from recollect.memory.opening.embedders import spec_of
 from recollect.memory.opening.stores import Stores, open_stores
+from recollect.memory.ports.embedder import EmbedderSpec
 from recollect.memory.providers.catalog import open_reranker
 from recollect.memory.recall.attachments import Attachments
 from recollect.memory.recall.recall import Recall
 from recollect.memory.recall.search import Search
 from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.scope import GLOBAL_USER
 
 
 @asynccontextmanager
@@ -28,6 +34,7 @@ async def open_evaluation(config: MemoryConfig) -> AsyncGenerator[Evaluation]:
 
 def evaluation_of(stores: Stores, recall: Recall) -> Evaluation:
     """Return the evaluation of `recall`, which opens others over the same stores."""
+    visiting = asyncio.Lock()
 
     @asynccontextmanager
     async def other(config: MemoryConfig, users: Sequence[str]) -> AsyncGenerator[Recall]:
@@ -35,10 +42,34 @@ def evaluation_of(stores: Stores, recall: Recall) -> Evaluation:
             search = replace(recall.vector_search, config=config)
             if _reranking(config) != _reranking(recall.config):
                 search = replace(search, reranker=await stack.enter_async_context(open_reranker(config)))
+            if _embedding(config) != _embedding(recall.config):
+                await stack.enter_async_context(visiting)  # a collection can be opened once at a time
+                side = await stack.enter_async_context(_filled_for(users, stores, spec_of(config)))
+                search = replace(search, index=side.index, embedder=side.embedder)
             yield replace(recall, config=config, vector_search=search)
 
     return Evaluation(recall, other)
 
 
+@asynccontextmanager
+async def _filled_for(users: Sequence[str], stores: Stores, spec: EmbedderSpec) -> AsyncGenerator[Side]:
+    """Open another embedder with the points of `users`; a collection that was not there before goes at exit."""
+    there = await stores.index.other_collections()
+    async with stores.sides.opened(spec) as side:
+        named = await side.named()
+        try:
+            for user_id in () if side is stores.sides.serving else [*users, GLOBAL_USER]:
+                await IndexRepair(stores.store, side.index, side.embedder, user_id).run()
+            yield side
+        finally:
+            is_kept = side not in stores.sides.visitors or named.collection in there
+    if not is_kept:
+        await stores.sides.serving.index.drop_other(named.collection or "")
+
+
 def _reranking(config: MemoryConfig) -> tuple[object, ...]:
     return config.reranker, config.reranker_path
+
+
+def _embedding(config: MemoryConfig) -> tuple[object, ...]:
+    return config.embedding_model, config.embedding_dimensions, config.embedding_model_path

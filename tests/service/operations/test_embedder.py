@@ -172,3 +172,21 @@ def test_without_a_service_the_commands_do_it_themselves(talked: Service) -> Non
     assert talked.get(STATUS)["serving"]["model"] == "fake-embed"
     assert "I saw number 7 today." in found(talked)
     settled(talked)
+
+
+def test_an_embedder_is_compared_in_a_collection_of_its_own_which_goes_again(talked: Service, fake: FakeOpenAI) -> None:
+    (talked.folder / "b.env").write_text("EMBEDDING_MODEL=fake-embed\n")
+    message = talked.get("/api/threads/t1/messages", user_id="ada")["items"][0]
+    asked = {"user_id": "ada", "query": message["content"], "expect": [message["id"]]}
+    (talked.folder / "cases.jsonl").write_text(json.dumps(asked))
+    ended = recollect(talked, "eval", "cases.jsonl", "--compare", "b.env", "--json")
+    assert ended.returncode == 0, ended.stderr
+    said = json.loads(ended.stdout)
+    assert (said["R@10"], said["compared"]["R@10"]) == (100, 100)
+    embedded = {text for body in fake.embeddings for text in body["input"]}
+    assert message["content"] in embedded
+    assert files(talked, "fake-embed") == []
+    assert talked.get(STATUS)["other"] is None
+    settled(talked)
+    (talked.folder / "b.env").write_text("EMBEDDING_MODEL=fastembed:of-nobody\nEMBEDDING_MODEL_PATH=/nowhere\n")
+    assert recollect(talked, "eval", "cases.jsonl", "--compare", "b.env").returncode == 1

@@ -114,6 +114,7 @@ def test_a_text_that_was_said_again_is_found_by_each_of_its_ids(talked: Service)
         '{"user_id": "ada", "query": "Lisbon", "expect": []}',
         '{"user_id": "ada", "query": "Lisbon", "expect": ["x"], "limit": 3}',
         '{"user_id": "ada", "query": "Lisbon", "expect": ["x"], "now": "soon"}',
+        '{"user_id": "ada", "query": "Lisbon", "expect": ["x"], "filter": {"priority": {"about": 2}}}',
         "[" * 50_000,
         "Lisbon",
     ],
@@ -144,6 +145,24 @@ def test_settings_are_compared_side_by_side_and_others_are_refused_by_name(talke
     body = {"cases": [case(talked)], "compare": {"chat_model": "gpt"}}
     error = refused(talked.http.post("/api/admin/eval", json=body), 422, "invalid_request")
     assert error["details"][0]["field"] == "compare.chat_model"
+
+
+def test_a_case_may_have_a_filter(talked: Service) -> None:
+    found = [case(talked, filter={"role": role}) for role in ("user", "assistant")]
+    answer = talked.http.post("/api/admin/eval", json={"cases": found}).json()
+    assert answer["R@25"] == 50
+    assert [miss["case"] for miss in answer["misses"]] == [2]
+    body = {"cases": [case(talked, filter={"role": {"about": 2}})]}
+    error = refused(talked.http.post("/api/admin/eval", json=body), 422, "invalid_request")
+    assert error["details"][0]["field"].startswith("cases.0.filter")
+
+
+def test_every_setting_of_recall_can_be_compared(talked: Service) -> None:
+    compare = {"memory_recency_weight": 0.9, "memory_mmr_lambda": 0.5, "memory_time": "ignore"}
+    compare |= {"memory_coverage": "off", "memory_scope": "user", "memory_timezone": "Europe/Berlin"}
+    answer = talked.http.post("/api/admin/eval", json={"cases": [case(talked)], "compare": compare})
+    assert answer.status_code == 200, answer.text
+    assert set(answer.json()["difference"]) == {"R@5", "R@10", "R@25", "nDCG"}
 
 
 def test_proposed_cases_come_from_quotes_times_and_names_and_run(talked: Service) -> None:
