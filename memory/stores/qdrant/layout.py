@@ -17,7 +17,7 @@ QUANTILE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class CollectionLayout:
-    """What an operator chooses for a collection; None leaves the server's default, or what stands.
+    """Holds what an operator chooses for a collection; None leaves the server's default, or what stands.
 
     `shards` counts the parts that a collection is split into, `replicas` the copies of each, and `write_consistency`
     the copies that a write waits for.

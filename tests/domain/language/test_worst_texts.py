@@ -17,6 +17,7 @@ from recollect.api.cli.terminal import plain_text
 from recollect.memory.facts import wording as proposal
 from recollect.memory.index import bm25
 from recollect.memory.language import folding, lexemes, punctuation, quoted_parts, sentences
+from recollect.memory.language.said_hash import said_hash
 from recollect.memory.language.trivial import is_trivial
 from recollect.memory.learning.attribution import attribute
 from recollect.memory.learning.extraction.answer import read_text
@@ -72,6 +73,7 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "index.bm25.document_weights": (bm25.document_weights, ("1\u5e74", "\u6211")),
     "index.bm25.query_weights": (bm25.query_weights, ()),
     "index.bm25.stems": (bm25.stems, ("\u3316",)),
+    "language.said_hash.said_hash": (said_hash, ("\u0390",)),
     "temporal.dates.Times": (Times.of, ("1", "1 ", "\U0001f600a")),
     "temporal.dates.date_starts": (lambda said: list(date_starts(said)), (";",)),
     "temporal.dates.read_date": (read_date, ("1", " ")),
@@ -152,6 +154,8 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "api.cli.terminal.plain_text.shown": (plain_text.shown, ("\ufeff",)),
 }
 SHORT = {
+    "language.said_hash.comparable": "a part of said_hash, above",
+    "providers.presets.provider_name": "a setting",
     "learning.proof.evidence.find_quote": "as quote_problem",
     "learning.proof.evidence.folded_quote": "at most 2,000 characters: a quote",
     "learning.proof.addresses.says_address": "at most 4,000 characters: a quote's sentence, or a claim",
