@@ -30,7 +30,7 @@ class SaidMessage:
 class GivenExchange:
     """An exchange as it is given: `assistant` None stands for no reply; without `learn` it teaches nothing.
 
-    `agent_id` labels its turn.
+    `agent_id` labels its turn. `is_unasked`: the reply came without a message of the user; `user` has no text then.
     """
 
     user: SaidMessage
@@ -39,12 +39,14 @@ class GivenExchange:
     messages: tuple[FurtherMessage, ...] = ()
     learn: bool = True
     agent_id: str | None = None
+    is_unasked: bool = False
 
 
 def exchange_problems(config: MemoryConfig, given: GivenExchange, place: str = "") -> list[Problem]:
     """Return what no store can hold; `place` ("1.") stands before the fields' names."""
     most, longest = config.max_message_characters, config.max_reply_characters
-    told: list[tuple[str, str | None]] = [("user.content", message_problem(given.user.content, most=most))]
+    asked = None if given.is_unasked else message_problem(given.user.content, most=most)
+    told: list[tuple[str, str | None]] = [("user.content", asked)]
     named = [("user", given.user.name)]
     if given.assistant is not None:
         told.append(("assistant.content", message_problem(given.assistant.content, most=longest)))

@@ -84,6 +84,7 @@ async def _turn(memory: Memory, scope: Scope, given: GivenExchange, turn_id: str
         position=last + 1 + last % 2,
         further=given.messages,
         agent_id=given.agent_id,
+        absent=given.is_unasked,
     )
     reply = replace(
         message,
@@ -97,7 +98,8 @@ async def _turn(memory: Memory, scope: Scope, given: GivenExchange, turn_id: str
         further=(),
     )
     update = memory.owed(message, record=await memory.recall.thread(scope), window_from=message.position)
-    return Turn(message, reply, {**UNFINISHED_RESULT, "model": MODEL}, update if given.learn else _unlearned(update))
+    learns = given.learn and not given.is_unasked
+    return Turn(message, reply, {**UNFINISHED_RESULT, "model": MODEL}, update if learns else _unlearned(update))
 
 
 def _unlearned(update: Update) -> Update:

@@ -13,7 +13,7 @@ class ItemAnswer(BaseModel):
     id: str
     type: Literal["message", "function_call", "function_call_output"]
     status: Literal["in_progress", "completed", "incomplete"]
-    role: Literal["user", "assistant"] | None = None
+    role: Literal["user", "assistant", "system"] | None = None
     content: list[dict[str, Any]] | None = Field(None, description="Of a message: input_text or output_text.")
     call_id: str | None = None
     name: str | None = None

@@ -1,7 +1,7 @@
 """Ids of responses and their items: each carries the id of the turn that it belongs to.
 
 `resp_<turn>` is a response, `msg_<turn>` its answer, `fc_<number>_<turn>` one of its calls, `in_<turn>` the user's
-message before it.
+message before it, `fm_<number>_<turn>` a further message of the turn.
 """
 
 from typing import NamedTuple
@@ -42,6 +42,16 @@ def input_id(turn_id: str) -> str:
 def turn_of_input(given: str) -> str | None:
     """Return the turn of the id of a user's message; None where it is none."""
     return _behind("in_", given)
+
+
+def further_id(turn_id: str, number: int) -> str:
+    """Return the id of a further message of the turn as an item; they are counted from 1."""
+    return f"fm_{number}_{turn_id}"
+
+
+def turn_of_further(given: str) -> str | None:
+    """Return the turn of the id of a further message; None where it is none."""
+    return (_behind("fm_", given) or "").partition("_")[2] or None
 
 
 def call_item_id(turn_id: str, number: int) -> str:

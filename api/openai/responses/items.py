@@ -41,18 +41,20 @@ class ReadItems:
             self.add({"role": "assistant", "content": "", "tool_calls": [call]}, at)
 
 
-def read_items(given: str | Sequence[Mapping[str, Any]], read: ReadItems | None = None) -> ReadItems:
-    """Read the input, behind what was `read` before it. References are resolved by then.
+def read_items(
+    given: str | Sequence[Mapping[str, Any]], read: ReadItems | None = None, *, field: str = "input"
+) -> ReadItems:
+    """Read the input, behind what was `read` before it. References are resolved by then; errors name `field`.
 
     Raises:
         InvalidRequest: names the first field that is wrong.
     """
     read = read or ReadItems()
     if isinstance(given, str):
-        read.add({"role": "user", "content": given}, "input")
+        read.add({"role": "user", "content": given}, field)
         return read
     for place, item in enumerate(given):
-        _item(f"input.{place}", item, read)
+        _item(f"{field}.{place}", item, read)
     return read
 
 

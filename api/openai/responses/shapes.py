@@ -4,7 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recollect.api.openai.answers import finish_reason, said, tool_calls
-from recollect.api.openai.responses.ids import answer_id, call_item_id, input_id, response_id
+from recollect.api.openai.responses.ids import (
+    answer_id,
+    call_item_id,
+    further_id,
+    input_id,
+    response_id,
+)
 from recollect.api.openai.responses.requests import ResponseRequest
 from recollect.api.openai.responses.tools import shown_tools
 from recollect.memory.values.text import cut
@@ -139,13 +145,25 @@ def round_items(turn_id: str, rounds: Sequence[Mapping[str, Any]], items: Mappin
 
 
 def messages_items(messages: Sequence[Message]) -> list[Json]:
-    """Return stored messages as items."""
-    return [
-        user_item(message.turn_id, message.content)
-        if message.role == "user"
-        else answer_item(message.turn_id, message.content)
-        for message in messages
-    ]
+    """Return stored messages as items, each user's one with the further messages that stand behind it."""
+    shown = list[Json]()
+    for message in messages:
+        if message.role == "user":
+            shown.append(user_item(message.turn_id, message.content))
+        shown += [
+            _further_item(message.turn_id, number, one.role, one.content)
+            for number, one in enumerate(message.further, start=1)
+            if one.role != "tool"
+        ]
+        if message.role == "assistant":
+            shown.append(answer_item(message.turn_id, message.content))
+    return shown
+
+
+def _further_item(turn_id: str, number: int, role: str, text: str) -> Json:
+    content = [text_part(text)] if role == "assistant" else [{"type": "input_text", "text": text}]
+    item_id = further_id(turn_id, number)
+    return {"id": item_id, "type": "message", "role": role, "status": "completed", "content": content}
 
 
 def usage_of(counted: Mapping[str, int]) -> Json:

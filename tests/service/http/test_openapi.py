@@ -112,7 +112,7 @@ def test_the_examples_are_true(document: dict[str, Any], offline: Service, user:
 def test_every_documented_path_answers(document: dict[str, Any], offline: Service, user: str) -> None:
     turn = offline.turn("Hello.", user=user, thread="t1")
     ids = {"turn_id": turn["turn_id"], "thread_id": "t1", "user_id": user, "model_id": "offline"}
-    ids |= {"response_id": f"resp_{turn['turn_id']}", "conversation_id": "t1"}
+    ids |= {"response_id": f"resp_{turn['turn_id']}", "conversation_id": "t1", "item_id": f"in_{turn['turn_id']}"}
     own, shared = FactsOf(offline, user).put("name", value="Ada"), FactsOf(offline, None).put("motto", value="be kind")
     note = offline.http.post("/api/memory", json={"user_id": user, "content": "Likes tea."}).json()
     ids["memory_id"] = note["id"]

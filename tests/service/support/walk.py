@@ -34,7 +34,12 @@ class Ids:
     def in_path(self, path: str) -> str:
         """Return the path with these ids in it."""
         ids = {item.name: getattr(self, item.name) for item in fields(self)}
-        return path.format(**ids, response_id=f"resp_{self.turn_id}", conversation_id=self.thread_id)
+        return path.format(
+            **ids, response_id=f"resp_{self.turn_id}", conversation_id=self.thread_id, item_id=f"in_{self.turn_id}"
+        )
+
+
+HELLO: Json = {"role": "user", "content": "Hello."}
 
 
 @dataclass(frozen=True)
@@ -163,6 +168,8 @@ CALLS: Mapping[tuple[str, str], Call] = {
     ("get", "/v1/conversations/{conversation_id}"): Call(None),
     ("delete", "/v1/conversations/{conversation_id}"): Call(None),
     ("get", "/v1/conversations/{conversation_id}/items"): Call(None),
+    ("post", "/v1/conversations/{conversation_id}/items"): Call(None, body=lambda _: {"items": [HELLO]}),
+    ("get", "/v1/conversations/{conversation_id}/items/{item_id}"): Call(None),
     ("get", "/v1/models"): Call(None, 200),
     ("get", "/v1/models/{model_id}"): Call(None),
     ("get", "/metrics"): ADMINS,
