@@ -21,7 +21,7 @@ def said(role: str, text: str) -> Json:
 
 @pytest.fixture
 def conversations(client: openai.OpenAI) -> Any:
-    """The client's conversations, typed to take any item."""
+    """Return the client's conversations, typed to take any item."""
     return client.conversations
 
 
