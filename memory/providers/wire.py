@@ -87,7 +87,7 @@ def _is_packed(packing: str) -> bool:
     name = packing.strip().lower()
     if name not in {*_PACKED, "identity", ""}:
         raise ModelUnavailable(
-            "The model's provider packs its answers in a way that was not asked for; check OPENAI_BASE_URL.",
+            "The model's provider packs its answers in a way that was not asked for; check its address.",
             outage=False,
         )
     return name in _PACKED
