@@ -100,10 +100,11 @@ async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
             return empty
         recall = services.memory.recall
         if scope.thread_id is None:
-            known, record = await recall.facts(scope, with_global=True), None
+            known, record = await recall.facts(scope, with_global=True, agent_id=options.agent_id), None
         else:
             known, record = await asyncio.gather(
-                recall.facts(scope, with_global=True, without=regenerated), recall.thread(scope)
+                recall.facts(scope, with_global=True, without=regenerated, agent_id=options.agent_id),
+                recall.thread(scope),
             )
         if regenerated and accepted is not None and record is not None:
             # The answer that is being replaced may be in the summary.

@@ -14,10 +14,13 @@ from recollect.memory.memory import Memory
 from recollect.memory.values.scope import Scope
 
 
-async def note(memory: Memory, user_id: str, statement: str, tags: tuple[str, ...] = ()) -> Noted:
+async def note(
+    memory: Memory, user_id: str, statement: str, tags: tuple[str, ...] = (), *, agent_id: str | None = None
+) -> Noted:
     """Store a new fact, `proposed` where it has to wait for a person; or confirm the known fact that says the same.
 
-    `statement` has 1-2,000 characters; there are at most 10 `tags` of 1-64 characters.
+    `statement` has 1-2,000 characters; there are at most 10 `tags` of 1-64 characters. `agent_id`
+    labels a new fact.
 
     Raises:
         InvalidRequest: names each field that is wrong.
@@ -33,7 +36,7 @@ async def note(memory: Memory, user_id: str, statement: str, tags: tuple[str, ..
         # The service does not see what else the client's model has read: only REVIEW_TOOLS=all holds every note back.
         waits = Review.of(config).holds_back(tags) or config.review_tools == "all"
         fact = replace(
-            written(user_id, None, {"statement": statement, "tags": tags}, now=now),
+            written(user_id, None, {"statement": statement, "tags": tags, "agent_id": agent_id}, now=now),
             id=str(uuid4()),
             source="tool",
             status="proposed" if waits else "active",

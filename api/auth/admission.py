@@ -44,7 +44,9 @@ class KeyCredentials(Credentials):
         key = await self.ring.find(token)
         if key is None:
             raise Unauthorized(INVALID)
-        return bound_caller(f"key:{key.id}", key.user_id, is_admin=key.role == "admin", key_id=key.id)
+        return bound_caller(
+            f"key:{key.id}", key.user_id, is_admin=key.role == "admin", key_id=key.id, agent_id=key.agent_id
+        )
 
 
 class Admission:

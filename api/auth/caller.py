@@ -13,6 +13,7 @@ from fastapi import Depends, Path, Query, Request
 from recollect.api.schemas.requests import Id
 from recollect.memory.ports.keys import EVERY
 from recollect.memory.values.errors import Forbidden, InvalidRequest, NotFound, Problem
+from recollect.memory.values.filter import Filter, of_agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,34 @@ class Caller:
         if given is not None and not self.may_act_for(given):
             raise NotFound
         return self.user_id or given or ""
+
+    def label(self, given: str | None = None, *, field: str = "agent_id") -> str | None:
+        """Return the agent's label of what the call writes: `given`, or that of the caller's own agent.
+
+        Raises:
+            InvalidRequest: the caller is bound to another agent.
+        """
+        if self.agent_id is not None and given not in (None, self.agent_id):
+            problem = Problem(field, "must be left out, or name the key's own agent")
+            raise InvalidRequest(f"The request is not valid: see {field}.", problems=[problem])
+        return self.agent_id or given
+
+    def narrowed(self, asked: Filter | None) -> Filter | None:
+        """Return the filter of what the call may see: `asked`, within the label of the caller's own agent."""
+        return asked if self.agent_id is None else of_agent(self.agent_id, asked)
+
+    def options(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return a turn's memory options, within the label of the caller's own agent."""
+        return given if self.agent_id is None else {**given, "agent_id": self.agent_id}
+
+    def check_label(self, agent_id: str | None) -> None:
+        """Raise NotFound for a thing with this label, if the caller is bound to another agent.
+
+        Raises:
+            NotFound: it does not see it.
+        """
+        if self.agent_id not in (None, agent_id):
+            raise NotFound
 
     def check_admin(self) -> None:
         """Raise Forbidden unless the caller is an administrator.

@@ -15,6 +15,7 @@ from recollect.memory.ports.key_ring import KeyRing
 from recollect.memory.ports.keys import check_name, is_key_id, read_role
 from recollect.memory.values.errors import NotFound
 from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.scope import check_id
 from recollect.memory.values.times import utc_now
 
 ROUTE = "/api/admin/keys"
@@ -24,23 +25,26 @@ Json = dict[str, Any]
 Result = TypeVar("Result")
 
 
-def make_key(config: MemoryConfig, role: str, *, name: str | None) -> str:
+def make_key(config: MemoryConfig, role: str, *, name: str | None, agent_id: str | None = None) -> str:
     """Make a key and return its text. The first one may be made before the service has ever run.
 
     Raises:
-        InvalidRequest: the role or the name is none.
+        InvalidRequest: the role, the name or the agent's id is none.
     """
     read_role(role)
     check_name(name)
+    if agent_id is not None:
+        check_id("agent_id", agent_id)
 
     async def make(ring: KeyRing) -> str:
-        _, text = await ring.create(role, name=name)
+        _, text = await ring.create(role, name=name, agent_id=agent_id)
         return text
 
     with service(config, may_be_new=True) as client:
         if client is None:
             return asyncio.run(_alone(config, make))
-        text: str = answer(client.post(ROUTE, json={"role": role, "name": name}))["key"]
+        body = {"role": role, "name": name, "agent_id": agent_id}
+        text: str = answer(client.post(ROUTE, json=body))["key"]
         return text
 
 
@@ -51,9 +55,9 @@ def show_keys(config: MemoryConfig, *, as_json: bool) -> None:
     if as_json:
         typer.echo(safe_json(found))
         return
-    made = table("id", "role", "name", "created")
+    made = table("id", "role", "agent", "name", "created")
     for key in found:
-        made.add_row(*(safe_line(key[column] or "") for column in ("id", "role", "name", "created_at")))
+        made.add_row(*(safe_line(key.get(column) or "") for column in ("id", "role", "agent_id", "name", "created_at")))
     plain_console().print(made if found else "There are no keys; make one with `recollect keys create`.")
 
 

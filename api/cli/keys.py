@@ -13,19 +13,25 @@ app = typer.Typer(no_args_is_help=True, help="Make, list and revoke the keys tha
 def create(
     context: typer.Context,
     role: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="service (any user), admin (administers too), user:<id> (one user), user:acme:* (ids that begin so)."
+            help="service (any user), admin (administers too), user:<id> (one user), user:acme:* (ids that begin so); "
+            "of an agent's key, service is the default."
         ),
-    ],
+    ] = None,
     name: Annotated[str | None, typer.Option(help="What you tell it by.")] = None,
+    agent: Annotated[
+        str | None, typer.Option(metavar="ID", help="An agent: callers write its label, and see it alone.")
+    ] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Make a key and print it, this once: only a hash of it is stored."""
+    if role is None and agent is None:
+        raise typer.BadParameter("is missing: service, admin, user:<id> or user:acme:*", param_hint="--role")
     config = told(context, data_dir).config
     from recollect.api.cli.key_work import make_key
 
-    typer.echo(make_key(config, role, name=name))
+    typer.echo(make_key(config, role or "service", name=name, agent_id=agent))
 
 
 @app.command(name="list")

@@ -25,7 +25,7 @@ from recollect.api.cli.terminal.connection import connection
 from recollect.api.mcp.door import Door
 from recollect.api.mcp.route import USER_HEADER
 from recollect.api.mcp.server import make_server
-from recollect.api.mcp.tools import PROFILE, Json
+from recollect.api.mcp.tools import PROFILE, Json, Whose
 
 Answer = TypeVar("Answer")
 ANSWER_SECONDS = 120.0
@@ -78,12 +78,12 @@ class ServiceDoor(Door):
         self._headers = {USER_HEADER: self._user_id, **({} if key is None else {"Authorization": key})}
 
     @override
-    def user(self, request: Any) -> str:
+    def whose(self, request: Any) -> Whose:
         """Return the one user whom `--user` names."""
-        return self._user_id
+        return Whose(self._user_id)
 
     @override
-    async def call(self, user_id: str, name: str, arguments: Json) -> Json:
+    async def call(self, whose: Whose, name: str, arguments: Json) -> Json:
         """Call the service's tool."""
         result = await self._ask(lambda client: client.call_tool(name, arguments))
         if result.is_error:
@@ -92,7 +92,7 @@ class ServiceDoor(Door):
         return said
 
     @override
-    async def profile(self, user_id: str) -> str:
+    async def profile(self, whose: Whose) -> str:
         """Read the service's resource."""
         result = await self._ask(lambda client: client.read_resource(PROFILE))
         return "".join(item.text for item in result.contents if isinstance(item, TextResourceContents))

@@ -48,6 +48,8 @@ async def sign_in(
         caller = await admission.proven(key.strip().encode("latin-1", "replace"), sender(request.scope))
     except Unauthorized:
         return _form(request, wanted, problem=INVALID, status=401)
+    if caller.agent_id is not None:
+        return _form(request, wanted, problem="An agent's key opens no pages; use another key.", status=403)
     await visits.sessions.end(_visit(request).secret)
     _set_cookies(request, await visits.sessions.open(caller))
     return RedirectResponse(own_path(wanted), 303)

@@ -46,19 +46,19 @@ class OpenDoor(Door):
         self._memory = memory
 
     @override
-    def user(self, request: Any) -> str:
-        """Return whose memory it is."""
-        return user_of(request)
+    def whose(self, request: Any) -> mcp_tools.Whose:
+        """Return whose memory it is, and the agent of the caller's key."""
+        return mcp_tools.Whose(user_of(request), caller_of(request.state).agent_id)
 
     @override
-    async def call(self, user_id: str, name: str, arguments: mcp_tools.Json) -> mcp_tools.Json:
+    async def call(self, whose: mcp_tools.Whose, name: str, arguments: mcp_tools.Json) -> mcp_tools.Json:
         """Call a tool."""
-        return await mcp_tools.call(self._memory, user_id, name, arguments)
+        return await mcp_tools.call(self._memory, whose, name, arguments)
 
     @override
-    async def profile(self, user_id: str) -> str:
+    async def profile(self, whose: mcp_tools.Whose) -> str:
         """Return what is always known of the user."""
-        return await mcp_tools.profile(self._memory, user_id)
+        return await mcp_tools.profile(self._memory, whose)
 
 
 class McpSessions(Protocol):

@@ -10,7 +10,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from recollect.api.mcp.door import Door
-from recollect.api.mcp.tools import PROFILE, TOOLS, ToolSpec
+from recollect.api.mcp.tools import PROFILE, TOOLS, ToolSpec, Whose
 from recollect.api.version import VERSION
 from recollect.memory.values.errors import InvalidRequest, RecollectError
 
@@ -41,9 +41,9 @@ class _Handlers:
     async def call_tool(self, call: Call, asked: types.CallToolRequestParams) -> types.CallToolResult:
         if asked.name not in {tool.name for tool in TOOLS}:
             raise MCPError(types.INVALID_PARAMS, "There is no such tool.")
-        user_id = _user(self._door, call)
+        whose = _whose(self._door, call)
         try:
-            answer = await self._door.call(user_id, asked.name, asked.arguments or {})
+            answer = await self._door.call(whose, asked.name, asked.arguments or {})
         except RecollectError as error:
             return _failed(error)
         except Exception as error:
@@ -56,9 +56,9 @@ class _Handlers:
     async def read_resource(self, call: Call, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         if str(asked.uri) != PROFILE:
             raise MCPError(_NOT_FOUND, f"There is no such resource; there is {PROFILE}.")
-        user_id = _user(self._door, call)
+        whose = _whose(self._door, call)
         try:
-            text = await self._door.profile(user_id)
+            text = await self._door.profile(whose)
         except RecollectError as error:
             raise _refusal(error, types.INTERNAL_ERROR) from error
         except Exception as error:
@@ -82,9 +82,9 @@ def make_server(door: Door) -> "Server[Any]":
     )
 
 
-def _user(door: Door, call: Call) -> str:
+def _whose(door: Door, call: Call) -> Whose:
     try:
-        return door.user(call.request)
+        return door.whose(call.request)
     except RecollectError as error:
         raise _refusal(error, types.INVALID_PARAMS) from error
 

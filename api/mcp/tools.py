@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
@@ -27,7 +27,7 @@ from recollect.memory.tool_notes import note
 from recollect.memory.values.errors import InvalidRequest, NotFound, Problem
 from recollect.memory.values.fact import KEY_PATTERN
 from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS, MOST_TAG_CHARACTERS, MOST_TAGS
-from recollect.memory.values.filter import Filter
+from recollect.memory.values.filter import Filter, of_agent
 from recollect.memory.values.filter_reading import read_filter
 from recollect.memory.values.mem_config import Coverage, TimeUse
 from recollect.memory.values.scope import Scope
@@ -38,6 +38,17 @@ PROFILE = "memory://profile"
 PAGE = 200
 
 Tag = Annotated[str, Field(strict=True, min_length=1, max_length=MOST_TAG_CHARACTERS), AfterValidator(check_text)]
+
+
+class Whose(NamedTuple):
+    """Whose memory a call is about; with an `agent_id` it writes that agent's label and sees what has it."""
+
+    user_id: str
+    agent_id: str | None = None
+
+    def narrowed(self, asked: Filter | None = None) -> Filter | None:
+        """Return `asked`, within the agent's label."""
+        return asked if self.agent_id is None else of_agent(self.agent_id, asked)
 
 
 class _Arguments(BaseModel):
@@ -88,7 +99,7 @@ class Forget(_Arguments):
     id: Id | None = Field(None, description="The fact's id, for facts without a key.")
 
 
-async def search_memory(memory: Memory, user_id: str, said: SearchMemory) -> Json:
+async def search_memory(memory: Memory, whose: Whose, said: SearchMemory) -> Json:
     """Messages, facts, summaries and passages of documents, best first."""
     problem = message_problem(said.query, most=memory.config.max_message_characters)
     if problem is not None:
@@ -97,12 +108,12 @@ async def search_memory(memory: Memory, user_id: str, said: SearchMemory) -> Jso
         memory.config,
         top_k=said.top_k,
         domains=tuple(said.domains or ()),
-        filter=_filter(said.filter),
+        filter=whose.narrowed(_filter(said.filter)),
         time=said.time,
         timezone=said.timezone,
         coverage=said.coverage,
     )
-    recalled = await memory.recall.find(Scope(user_id, said.thread_id), said.query, options)
+    recalled = await memory.recall.find(Scope(whose.user_id, said.thread_id), said.query, options)
     return {"hits": [hit.as_json() for hit in recalled.hits], **recalled.filter_json}
 
 
@@ -113,37 +124,47 @@ def _filter(said: Json | None) -> Filter | None:
         raise _wrong(error.problems) from None
 
 
-async def add_memory(memory: Memory, user_id: str, said: AddMemory) -> Json:
+async def add_memory(memory: Memory, whose: Whose, said: AddMemory) -> Json:
     """Return the fact as it is stored; `known` where it says what was known already, which confirms it."""
     content = said.content.strip()
     if not content:
         raise _wrong([Problem("content", PROBLEMS["string_too_short"])])
     tags = tuple(dict.fromkeys(tag.strip() for tag in said.tags if tag.strip()))
-    written = await note(memory, user_id, content, tags)
+    written = await note(memory, whose.user_id, content, tags, agent_id=whose.agent_id)
     shown = {"fact": written.fact.as_json()}
     return {**shown, "known": True} if written.known else shown
 
 
-async def list_facts(memory: Memory, user_id: str, said: ListFacts) -> Json:
+async def list_facts(memory: Memory, whose: Whose, said: ListFacts) -> Json:
     """Return a page of what is known, oldest first, and the whole fact dict."""
     shown = FactFilter(memory.now(), tag=said.tag)
-    page = await memory.facts.page(user_id, shown, limit=said.limit, after=said.after)
+    if (asked := whose.narrowed()) is not None:
+        found = await memory.filtered.facts_of(whose.user_id, shown, asked, limit=said.limit, after=said.after)
+        return {
+            "facts": dict(await memory.facts.known(whose.user_id, shown, agent_id=whose.agent_id)),
+            "items": [fact.as_json() for fact in found.items],
+            "next_after": found.items[-1].id if found.has_more else None,
+        }
+    page = await memory.facts.page(whose.user_id, shown, limit=said.limit, after=said.after)
     last = page.items[-1].id if page.has_more else None
     return {"facts": dict(page.facts), "items": [fact.as_json() for fact in page.items], "next_after": last}
 
 
-async def forget(memory: Memory, user_id: str, said: Forget) -> Json:
+async def forget(memory: Memory, whose: Whose, said: Forget) -> Json:
     """Forget the fact with this id, or all that hold under this key in the user's own scope; return which they were."""
     if (said.key is None) == (said.id is None):
         raise _wrong([Problem("key", "and id: give one of the two")])
     fact_ids = [said.id] if said.id is not None else []
     if said.key is not None:
-        here = await memory.facts.living(user_id, said.key)
-        fact_ids = [fact.id for fact in here]
+        here = await memory.facts.living(whose.user_id, said.key)
+        fact_ids = [fact.id for fact in here if whose.agent_id in (None, fact.agent_id)]
+    elif whose.agent_id is not None and said.id is not None:
+        fact = await memory.facts.fact(whose.user_id, said.id)
+        fact_ids = [fact.id] if fact.agent_id == whose.agent_id else []
     if not fact_ids:
         raise NotFound("There is no such fact of this user.")
     for fact_id in fact_ids:
-        await memory.facts.forget(user_id, fact_id)
+        await memory.facts.forget(whose.user_id, fact_id)
     return {"forgotten": fact_ids}
 
 
@@ -155,7 +176,7 @@ class ToolSpec:
     title: str
     description: str
     arguments: type[BaseModel]
-    run: Callable[[Memory, str, Any], Awaitable[Json]]
+    run: Callable[[Memory, Whose, Any], Awaitable[Json]]
     reads_only: bool = False
     destroys: bool = False
 
@@ -202,7 +223,7 @@ TOOLS: Sequence[ToolSpec] = (
 _BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
-async def call(memory: Memory, user_id: str, name: str, arguments: Mapping[str, Any]) -> Json:
+async def call(memory: Memory, whose: Whose, name: str, arguments: Mapping[str, Any]) -> Json:
     """Do what the tool does.
 
     Raises:
@@ -216,7 +237,7 @@ async def call(memory: Memory, user_id: str, name: str, arguments: Mapping[str, 
         said = tool.arguments.model_validate(dict(arguments))
     except ValidationError as error:
         raise _wrong([_problem(item) for item in error.errors()[:MOST_DETAILS]]) from None
-    return await tool.run(memory, user_id, said)
+    return await tool.run(memory, whose, said)
 
 
 def _problem(item: Mapping[str, Any]) -> Problem:
@@ -231,7 +252,7 @@ def _wrong(problems: list[Problem]) -> InvalidRequest:
     return InvalidRequest(f"The arguments are not valid: {told}.", problems=problems)
 
 
-async def profile(memory: Memory, user_id: str) -> str:
+async def profile(memory: Memory, whose: Whose) -> str:
     """Return what is always known of the user, as JSON: the fact dict and the pinned notes, global ones included."""
-    known = await memory.recall.facts(Scope(user_id), with_global=True)
+    known = await memory.recall.facts(Scope(whose.user_id), with_global=True, agent_id=whose.agent_id)
     return json.dumps({"facts": dict(known.facts), "notes": list(known.notes)}, ensure_ascii=False, indent=2)

@@ -49,9 +49,15 @@ async def create_completion(
     await check_model(services, body.model, api_key=chat.api_key)
     named = thread_of(body, headers, services)
     keeping = await keeping_of(services, user_id, read, headers, thread_id=named)
-    options = memory_options(body, headers)
+    options = caller.options(memory_options(body, headers))
     wanted = TurnRequest(
-        Scope(user_id), read.message, headers.key, options=options, wants_tokens=bool(body.stream), chat=chat
+        Scope(user_id),
+        read.message,
+        headers.key,
+        options=options,
+        agent_id=caller.label(),
+        wants_tokens=bool(body.stream),
+        chat=chat,
     )
     running = turns.start(keeping.applied_to(wanted))
     try:

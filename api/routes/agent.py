@@ -47,8 +47,8 @@ async def run_agent(
             message=body.message,
             turn_id=body.turn_id,
             metadata=body.metadata,
-            agent_id=body.agent_id,
-            options=body.memory.model_dump(),
+            agent_id=caller.label(body.agent_id),
+            options=caller.options(body.memory.model_dump()),
             wants_tokens=body.stream,
             choice=choice,
         )

@@ -28,5 +28,5 @@ async def get_context(body: ContextRequest, memory: OpenMemory, caller: WhoCalls
     """Return the context of a turn with this message."""
     scope = Scope(caller.acts_for(body.user_id), body.thread_id)
     memory.check_message(body.message)
-    options = read_options(body.memory.model_dump(), memory.config)
+    options = read_options(caller.options(body.memory.model_dump()), memory.config)
     return JSONResponse((await context_for(memory.recall, scope, body.message, options)).as_json())

@@ -12,6 +12,7 @@ from recollect.api.errors import plain_error
 from recollect.api.routes.document_bodies import Sent, read_body, request_body
 from recollect.api.routes.filters import Filtered, shown
 from recollect.api.routes.hanging_up import Sender
+from recollect.api.routes.labels import LABELLED
 from recollect.api.routes.pages import Cursor, Limit, bad_cursor, from_cursor, to_cursor
 from recollect.api.schemas.document_answers import (
     AttachedAnswer,
@@ -26,7 +27,7 @@ from recollect.memory.values.document import Attached, Document
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import from_ms, iso, to_ms
 
-router = APIRouter(tags=["documents"])
+router = APIRouter(tags=["documents"], dependencies=[LABELLED])
 
 DocumentId = Annotated[str, Path(max_length=128, description="The document's `id`.")]
 WhichScope = Literal["user", "global"]
@@ -64,6 +65,7 @@ async def post_document(request: Request, memory: OpenMemory, caller: WhoCalls) 
             owner = GLOBAL_USER
         else:
             owner = caller.acts_for(sent.said.user_id)
+        sent.said.agent_id = caller.label(sent.said.agent_id)
         document = await Sender(request, has_sent=True).unless_gone(_added(memory, owner, sent))
     except ClientDisconnect:
         return plain_error(400, "invalid_request", "The client has gone.")

@@ -37,6 +37,10 @@ async def store_exchanges(body: Exchanges, memory: OpenMemory, caller: WhoCalls)
         Scope(caller.acts_for(one.user_id, field=f"{place}user_id"), one.thread_id)
         for place, one in zip(places, bodies, strict=True)
     ]
+    bodies = [
+        one.model_copy(update={"agent_id": caller.label(one.agent_id, field=f"{place}agent_id")})
+        for place, one in zip(places, bodies, strict=True)
+    ]
     check_exchanges(memory.config, [(place, one.given()) for place, one in zip(places, bodies, strict=True)])
     turns = await _stored(memory, bodies, scopes)
     shown = [turn.explained_json(memory.deferred_steps(*_ids(turn))) for turn in turns]

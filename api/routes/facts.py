@@ -1,19 +1,21 @@
 """`/api/users/{user_id}/facts` and `/api/global/facts`: the same verbs for a user's facts and for global ones."""
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from recollect.api.auth.caller import ADMIN_WRITES, user_in_path
+from recollect.api.auth.caller import ADMIN_WRITES, Caller, WhoCalls, user_in_path
 from recollect.api.routes import filters
 from recollect.api.routes.filters import Filtered
+from recollect.api.routes.labels import LABELLED
 from recollect.api.routes.pages import Cursor, Limit, bad_cursor, fact_of_cursor, from_cursor, to_cursor
 from recollect.api.routes.versions import ExpectedVersion, versioned_fact
 from recollect.api.schemas.answers import FactAnswer, FactsAnswer, HistoryAnswer
 from recollect.api.schemas.requests import FactRequest, Id, Time
 from recollect.api.state import OpenMemory
+from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.memory import Memory
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.values.fact import KEY_PATTERN
@@ -66,6 +68,21 @@ async def _shown(
 Shown = Annotated[FactFilter, Depends(_shown)]
 
 
+class Narrowed(NamedTuple):
+    """The filter of a list, and the agent whose facts alone its dict shows."""
+
+    asked: Filter | None = None
+    agent_id: str | None = None
+
+
+async def _narrowed(caller: WhoCalls, asked: Filtered = None) -> Narrowed:
+    return Narrowed(asked, caller.agent_id)
+
+
+NOT_NARROWED = Narrowed()
+Listed = Annotated[Narrowed, Depends(_narrowed)]
+
+
 async def _shown_of_thread(
     shown: Shown, thread_id: Annotated[Id | None, Query(description="The facts of this thread too.")] = None
 ) -> FactFilter:
@@ -80,30 +97,31 @@ async def list_facts(
     memory: OpenMemory,
     limit: Limit = 50,
     cursor: Cursor = None,
-    asked: Filtered = None,
+    listed: Listed = NOT_NARROWED,
 ) -> JSONResponse:
     """Return one page of the user's facts, and the whole dict."""
-    return await _page(memory, owner, shown, asked, limit=limit, cursor=cursor)
+    return await _page(memory, owner, shown, listed, limit=limit, cursor=cursor)
 
 
 @shared.get("", response_model=None, summary=LIST, description=LISTED, responses={200: {"model": FactsAnswer}})
 async def list_global_facts(
-    shown: Shown, memory: OpenMemory, limit: Limit = 50, cursor: Cursor = None, asked: Filtered = None
+    shown: Shown, memory: OpenMemory, limit: Limit = 50, cursor: Cursor = None, listed: Listed = NOT_NARROWED
 ) -> JSONResponse:
     """Return one page of everybody's facts, and the whole dict."""
-    return await _page(memory, GLOBAL_USER, shown, asked, limit=limit, cursor=cursor)
+    return await _page(memory, GLOBAL_USER, shown, listed, limit=limit, cursor=cursor)
 
 
 async def _page(
-    memory: Memory, owner: str, shown: FactFilter, asked: Filter | None, *, limit: int, cursor: str | None
+    memory: Memory, owner: str, shown: FactFilter, listed: Listed, *, limit: int, cursor: str | None
 ) -> JSONResponse:
     after = fact_of_cursor(cursor)
+    asked, agent_id = listed
     if asked is not None:
         fitting = await memory.filtered.facts_of(owner, shown, asked, limit=limit, after=after)
         return JSONResponse(
             {
                 "items": [fact.as_json() for fact in fitting.items],
-                "facts": dict(await memory.facts.known(owner, shown)),
+                "facts": dict(await memory.facts.known(owner, shown, agent_id=agent_id)),
                 "next_cursor": to_cursor(fitting.items[-1].id) if fitting.has_more else None,
                 **filters.shown(fitting),
             }
@@ -126,10 +144,10 @@ async def _page(
     responses={200: {"model": FactAnswer}},
 )
 async def put_fact(
-    owner: Owner, key: Key, body: FactRequest, memory: OpenMemory, version: ExpectedVersion
+    owner: Owner, key: Key, body: FactRequest, memory: OpenMemory, version: ExpectedVersion, caller: WhoCalls
 ) -> JSONResponse:
     """Return the fact as it is now."""
-    return versioned_fact(await memory.facts.put(owner, key, body.edit(), version=version))
+    return versioned_fact(await memory.facts.put(owner, key, _labelled(body, caller), version=version))
 
 
 @verbs.get(
@@ -152,10 +170,10 @@ async def get_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONRespons
     responses={200: {"model": FactAnswer}},
 )
 async def patch_fact(
-    owner: Owner, fact_id: Id, body: FactRequest, memory: OpenMemory, version: ExpectedVersion
+    owner: Owner, fact_id: Id, body: FactRequest, memory: OpenMemory, version: ExpectedVersion, caller: WhoCalls
 ) -> JSONResponse:
     """Return the fact as it is now."""
-    return versioned_fact(await memory.facts.patch(owner, fact_id, body.edit(), version=version))
+    return versioned_fact(await memory.facts.patch(owner, fact_id, _labelled(body, caller), version=version))
 
 
 @verbs.delete(
@@ -212,6 +230,14 @@ async def reject_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONResp
     return JSONResponse((await memory.facts.reject(owner, fact_id)).as_json())
 
 
+def _labelled(body: FactRequest, caller: Caller) -> FactEdit:
+    """Return the edit, with the label of the caller's own agent."""
+    edit, label = body.edit(), caller.label(body.agent_id)
+    if label is not None:
+        edit["agent_id"] = label
+    return edit
+
+
 def _place(cursor: str | None) -> int:
     """Return how many versions the previous pages had."""
     place = from_cursor(cursor) or "0"
@@ -223,7 +249,9 @@ def _place(cursor: str | None) -> int:
 router = APIRouter()
 for routes in (own, verbs):
     router.include_router(
-        routes, prefix="/api/users/{user_id}/facts", tags=["facts"], dependencies=[Depends(user_in_path)]
+        routes, prefix="/api/users/{user_id}/facts", tags=["facts"], dependencies=[Depends(user_in_path), LABELLED]
     )
 for routes in (shared, verbs):
-    router.include_router(routes, prefix="/api/global/facts", tags=["global facts"], dependencies=[ADMIN_WRITES])
+    router.include_router(
+        routes, prefix="/api/global/facts", tags=["global facts"], dependencies=[ADMIN_WRITES, LABELLED]
+    )

@@ -92,6 +92,7 @@ async def post_import(
                 learn=learn == "true",
                 only_user=caller.user_id,
                 may_write=caller.may_act_for,
+                agent_id=caller.agent_id,
                 seconds=memory.config.import_seconds,
             )
 

@@ -26,7 +26,7 @@ router = APIRouter(prefix="/api/admin/keys", tags=["admin"], dependencies=[ADMIN
 )
 async def post_key(body: KeyRequest, memory: OpenMemory) -> JSONResponse:
     """Return the key and its text."""
-    key, text = await memory.keys.create(body.role, name=body.name)
+    key, text = await memory.keys.create(body.role, name=body.name, agent_id=body.agent_id)
     return JSONResponse({**key.as_json(), "key": text}, 201)
 
 

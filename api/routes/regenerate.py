@@ -6,8 +6,9 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 
-from recollect.api.auth.caller import UserId
+from recollect.api.auth.caller import ANYBODY, Caller, UserId, WhoCalls
 from recollect.api.routes.agent import STREAMED
+from recollect.api.routes.labels import LABELLED
 from recollect.api.schemas.answers import EXAMPLE_TURN, TurnAnswer
 from recollect.api.schemas.requests import Id, MemoryOptions
 from recollect.api.sse import stream_turn
@@ -16,7 +17,7 @@ from recollect.graph.running_turn import TurnRequest
 from recollect.memory.values.errors import NotFound
 from recollect.memory.values.turn import Turn
 
-router = APIRouter(tags=["turns"])
+router = APIRouter(tags=["turns"], dependencies=[LABELLED])
 
 
 def _as_before(options: MemoryOptions) -> MemoryOptions:
@@ -55,14 +56,19 @@ class RegenerateRequest(BaseModel):
     },
 )
 async def regenerate_turn(
-    turn_id: Id, user_id: UserId, turns: OpenTurns, memory: OpenMemory, body: RegenerateRequest | None = None
+    turn_id: Id,
+    user_id: UserId,
+    turns: OpenTurns,
+    memory: OpenMemory,
+    caller: WhoCalls,
+    body: RegenerateRequest | None = None,
 ) -> JSONResponse | StreamingResponse:
     """Return the turn with its new answer, as `POST /api/agent` answers it."""
     wish = body or RegenerateRequest.model_validate({})
     stored = await memory.find_turn(user_id=user_id, turn_id=turn_id)
     if stored is None:
         raise NotFound("There is no such turn of this user.")
-    running = turns.start(request_again(stored, wish))
+    running = turns.start(request_again(stored, wish, caller))
     await running.acceptance()
     if wish.stream:
         return stream_turn(memory, running, wait_for_memory=wish.wait_for_memory)
@@ -72,14 +78,15 @@ async def regenerate_turn(
     return JSONResponse(turn.as_json())
 
 
-def request_again(stored: Turn, wish: RegenerateRequest) -> TurnRequest:
+def request_again(stored: Turn, wish: RegenerateRequest, caller: Caller = ANYBODY) -> TurnRequest:
     """Return the request to answer a stored turn anew."""
     return TurnRequest(
         scope=stored.message.scope,
         message=stored.message.content,
         turn_id=stored.message.turn_id,
         metadata=dict(stored.message.metadata),
-        options=wish.memory.model_dump(),
+        options=caller.options(wish.memory.model_dump()),
+        agent_id=stored.message.agent_id,
         wants_tokens=wish.stream,
         regenerate=True,
     )

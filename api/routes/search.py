@@ -1,5 +1,6 @@
 """`POST /api/memory/search`."""
 
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -30,7 +31,9 @@ async def search(body: SearchRequest, memory: OpenMemory, caller: WhoCalls) -> J
     started = perf_counter()
     scope = Scope(caller.acts_for(body.user_id), body.thread_id)
     memory.check_message(body.query, field="query")
-    recalled = await memory.recall.find(scope, body.query, body.options(memory.config), now=body.now)
+    options = body.options(memory.config)
+    options = replace(options, filter=caller.narrowed(options.filter))
+    recalled = await memory.recall.find(scope, body.query, options, now=body.now)
     took = round((perf_counter() - started) * 1000, 3)
     answer: dict[str, Any] = {"hits": [hit.as_json() for hit in recalled.hits], "took_ms": took, **recalled.filter_json}
     return JSONResponse({**answer, "trace": recalled.trace_json()} if body.explain else answer)

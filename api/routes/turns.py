@@ -6,13 +6,14 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from recollect.api.auth.caller import UserId
+from recollect.api.routes.labels import LABELLED
 from recollect.api.schemas.answers import EXAMPLE_TURN, LearnAnswer, RehearsalAnswer, UndoAnswer
 from recollect.api.schemas.explained_answers import ExplainedTurnAnswer
 from recollect.api.schemas.requests import Id, LearnRequest, UndoRequest
 from recollect.api.state import OpenMemory
 from recollect.memory.values.errors import NotFound
 
-router = APIRouter(tags=["turns"])
+router = APIRouter(tags=["turns"], dependencies=[LABELLED])
 
 
 @router.get(

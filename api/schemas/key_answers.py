@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from recollect.api.schemas.requests import Id
 from recollect.memory.ports.keys import MOST_NAME_CHARACTERS
 from recollect.memory.values.scope import ID_PATTERN
 
@@ -24,6 +25,7 @@ class KeyRequest(BaseModel):
     name: Annotated[str, Field(strict=True, min_length=1, max_length=MOST_NAME_CHARACTERS)] | None = Field(
         None, description="What you tell it by."
     )
+    agent_id: Id | None = Field(None, description="An agent: the key's callers write its label, and see it alone.")
 
 
 class KeyAnswer(BaseModel):
@@ -33,6 +35,7 @@ class KeyAnswer(BaseModel):
     role: str = Field(description=ROLE)
     name: str | None
     created_at: str
+    agent_id: str | None = Field(None, description="Only of an agent's key.")
 
 
 class NewKeyAnswer(KeyAnswer):

@@ -81,10 +81,14 @@ class FactService:
         items, has_more = await self.listed(user_id, shown, limit=limit, after=after)
         return FactPage(items=items, facts=await self.known(user_id, shown), has_more=has_more)
 
-    async def known(self, user_id: str, shown: FactFilter) -> Mapping[str, str]:
-        """Return the whole dict of the user (and the filter's thread) now, or at its `as_of`."""
+    async def known(self, user_id: str, shown: FactFilter, *, agent_id: str | None = None) -> Mapping[str, str]:
+        """Return the whole dict of the user (and the filter's thread) now, or at its `as_of`.
+
+        `agent_id`: of facts with the label of this agent.
+        """
         holding = FactFilter(now=shown.now, thread_id=shown.thread_id, as_of=shown.as_of)
-        return fact_dict(_as_of(await self.store.facts.page(user_id, holding, limit=MOST_FACTS), shown.as_of))
+        found = await self.store.facts.page(user_id, holding, limit=MOST_FACTS)
+        return fact_dict(_as_of([fact for fact in found if agent_id in (None, fact.agent_id)], shown.as_of))
 
     async def listed(
         self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None

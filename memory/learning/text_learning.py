@@ -59,8 +59,10 @@ class TextLearning:
     wait_seconds: float
     most_characters: int = MOST_MESSAGE_CHARACTERS
 
-    async def learn(self, scope: Scope, text: str) -> Lesson:
+    async def learn(self, scope: Scope, text: str, *, agent_id: str | None = None) -> Lesson:
         """Learn facts of the user, and of the thread if `scope` names one, from the user's own words.
+
+        `agent_id` labels the new facts.
 
         Raises:
             InvalidRequest: nothing can be learned from the text; names `content`.
@@ -83,7 +85,7 @@ class TextLearning:
                 await held.check()
                 async with fence.writing() as writing:
                     writing.on_erased(lambda: self._take_back(scope, made))
-                    await FactWrites(self.store.facts).do(scope, made.writes)
+                    await FactWrites(self.store.facts).do(scope, made.writes, agent_id=agent_id)
             if made.writes:
                 self.bounds.touch(scope.user_id)
             if any(write.inserts and write.scope == "thread" for write in made.writes):

@@ -27,14 +27,14 @@ class KeyRing:
         self._cached: dict[str, tuple[float, Key]] = {}
         self._removals = 0
 
-    async def create(self, role: str, *, name: str | None = None) -> tuple[Key, str]:
+    async def create(self, role: str, *, name: str | None = None, agent_id: str | None = None) -> tuple[Key, str]:
         """Store a new key; return it with its text, which nobody can ask for again.
 
         Raises:
-            InvalidRequest: `role` or `name` is not valid.
+            InvalidRequest: `role`, `name` or `agent_id` is not valid.
         """
         while True:
-            key, text = new_key(role, name=name, now=self._clock())
+            key, text = new_key(role, name=name, now=self._clock(), agent_id=agent_id)
             if await self._keys.insert(key):
                 return key, text
 

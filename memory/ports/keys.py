@@ -32,7 +32,8 @@ EVERY = "*"
 class Key:
     """The stored data of a key: `digest` is the hex SHA-256 of its secret; `user_id` is set for the role "user".
 
-    It is one user's id, or a tenant's `acme:*`: all users whose ids begin with `acme:`.
+    It is one user's id, or a tenant's `acme:*`: all users whose ids begin with `acme:`. `agent_id` is the label
+    that its callers write and filter by.
     """
 
     id: str
@@ -41,10 +42,12 @@ class Key:
     user_id: str | None
     name: str | None
     created_at: datetime
+    agent_id: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the key as the administration shows it, without its digest."""
-        return {"id": self.id, "role": self.said_role, "name": self.name, "created_at": iso(self.created_at)}
+        shown = {"id": self.id, "role": self.said_role, "name": self.name, "created_at": iso(self.created_at)}
+        return shown if self.agent_id is None else {**shown, "agent_id": self.agent_id}
 
     @property
     def said_role(self) -> str:
@@ -104,15 +107,18 @@ class ShownKey(NamedTuple):
         return hmac.compare_digest(digest, key.digest if key is not None else _NO_DIGEST) and key is not None
 
 
-def new_key(role: str, *, name: str | None, now: datetime) -> tuple[Key, str]:
+def new_key(role: str, *, name: str | None, now: datetime, agent_id: str | None = None) -> tuple[Key, str]:
     """Return a new key and its text, which is stored nowhere.
 
     Raises:
-        InvalidRequest: `role` is none (see `read_role`), or `name` is not valid.
+        InvalidRequest: `role` is none (see `read_role`), or `name` or `agent_id` is not valid.
     """
     kind, user_id = read_role(role)
     key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
-    return Key(key_id, _digest(secret), kind, user_id, check_name(name), now), f"rk_{key_id}_{secret}"
+    if agent_id is not None:
+        check_id("agent_id", agent_id)
+    key = Key(key_id, _digest(secret), kind, user_id, check_name(name), now, agent_id)
+    return key, f"rk_{key_id}_{secret}"
 
 
 def read_key(text: str) -> ShownKey | None:

@@ -54,19 +54,29 @@ class Recall:
             tokens=self.config.window_tokens,
             before=before,
         )
+        if options.agent_id is not None:
+            found = [exchange for exchange in found if exchange.user.agent_id == options.agent_id]
         _say("window read", "window_read", scope, turns=len(found))
         return found
 
-    async def facts(self, scope: Scope, *, with_global: bool = False, without: str | None = None) -> KnownFacts:
+    async def facts(
+        self,
+        scope: Scope,
+        *,
+        with_global: bool = False,
+        without: str | None = None,
+        agent_id: str | None = None,
+    ) -> KnownFacts:
         """Return the facts that hold for the user and, with a thread in `scope`, those of that thread.
 
         `with_global` includes the facts that everybody sees. `without` is the id of a turn that is being regenerated:
-        what was learned from it is left out.
+        what was learned from it is left out. `agent_id`: only facts with the label of this agent.
         """
         now = self.clock()
         living = await self.store.facts.living(scope, at=now, limit=MOST_FACTS, with_global=with_global)
         known = [fact for fact in living if fact.holds(now)]
         known = [fact for fact in known if without is None or fact.turn_id != without]
+        known = [fact for fact in known if agent_id in (None, fact.agent_id)]
         _say("facts read", "facts_read", scope, living=len(living), known=len(known))
         keyed = chosen_facts(known)
         pinned = by_weight(fact for fact in known if fact.key is None and fact.pinned)

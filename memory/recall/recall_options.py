@@ -26,6 +26,7 @@ class RecallOptions:
     into this many tokens, long ones as excerpts, with the neighbours they need. `timezone` (IANA) defines the user's
     days. `fallback_recent` returns the newest few messages where nothing is relevant. `domains` limits the documents to
     these domains and to what the thread has attached; empty: all. `filter`: hits fulfil it.
+    `agent_id`: the window, the facts and the hits have the label of this agent; `filter` says so too.
     """
 
     enabled: bool = True
@@ -44,6 +45,7 @@ class RecallOptions:
     fallback_recent: bool = MemoryConfig.fallback_recent
     domains: tuple[str, ...] = ()
     filter: Filter | None = None
+    agent_id: str | None = None
     coverage: Coverage = MemoryConfig.coverage
 
     @classmethod

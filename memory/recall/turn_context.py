@@ -103,7 +103,9 @@ async def fetch(
     seconds = recall.config.recall_timeout_seconds
 
     async def read_facts() -> tuple[KnownFacts, ThreadRecord | None]:
-        return await asyncio.gather(recall.facts(scope, with_global=True), recall.thread(scope))
+        return await asyncio.gather(
+            recall.facts(scope, with_global=True, agent_id=options.agent_id), recall.thread(scope)
+        )
 
     async def search() -> Recalled:
         return await recall.search(scope, message, options, before=before)

@@ -7,8 +7,10 @@ from recollect.memory.options.option_rules import Rule, between, flag, one_of, w
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.temporal.temporal import read_timezone
 from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.filter import of_agent
 from recollect.memory.values.filter_reading import read_filter
 from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
+from recollect.memory.values.scope import check_id
 
 MOST_DOMAINS, MOST_DOMAIN_CHARACTERS = 20, 64
 FIELD = "memory"
@@ -31,6 +33,7 @@ class TurnOptions(TypedDict, total=False):
     domains: list[str] | None
     filter: Mapping[str, Any] | None
     coverage: Coverage | None
+    agent_id: str | None
 
 
 def read_options(given: Mapping[str, Any], config: MemoryConfig) -> RecallOptions:
@@ -40,7 +43,7 @@ def read_options(given: Mapping[str, Any], config: MemoryConfig) -> RecallOption
         InvalidRequest: names each option (`memory.window`) that is unknown or out of its range.
     """
     said = {name: value for name, value in given.items() if value is not None}
-    asked = said.pop("filter", None)
+    asked, agent_id = said.pop("filter", None), said.pop("agent_id", None)
     told = {name: _RULES[name](value) if name in _RULES else "is not a known field" for name, value in said.items()}
     problems = [Problem(f"{FIELD}.{name}", problem) for name, problem in sorted(told.items()) if problem is not None]
     if problems:
@@ -49,6 +52,9 @@ def read_options(given: Mapping[str, Any], config: MemoryConfig) -> RecallOption
         said["domains"] = tuple(said["domains"])
     if asked is not None:
         said["filter"] = read_filter(asked, field=f"{FIELD}.filter")
+    if agent_id is not None:
+        check_id(f"{FIELD}.agent_id", agent_id)
+        said |= {"agent_id": agent_id, "filter": of_agent(agent_id, said.get("filter"))}
     return RecallOptions.of(config, **said)
 
 

@@ -221,7 +221,7 @@ def _turn(pair: Pair, *, learn: bool) -> Turn:
 def _message(first: ImportMessage, role: Role, line: Numbered | None) -> Message:
     """Return the message with this role in the turn of `first`; an absent one where `line` is None."""
     said = line.message if line is not None else first
-    message = Message(said.user_id, said.thread_id, first.turn_id, role, "", said.created_at)
+    message = Message(said.user_id, said.thread_id, first.turn_id, role, "", said.created_at, agent_id=said.agent_id)
     if line is None:
         return replace(message, absent=True)
     return replace(message, content=said.content, name=said.name, metadata=said.metadata, imported_id=said.imported_id)

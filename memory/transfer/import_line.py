@@ -20,7 +20,7 @@ MOST_OBJECT_BYTES = 16_000_000
 """Limit of a line that is an object: the longest reply with every character escaped, and its other fields."""
 MOST_ID_CHARACTERS = 128
 _NEEDED = ("user_id", "thread_id", "role", "content", "timestamp")
-_FIELDS = frozenset({*_NEEDED, "name", "message_id", "pair_id", "metadata"})
+_FIELDS = frozenset({*_NEEDED, "name", "message_id", "pair_id", "metadata", "agent_id"})
 _MOST_SHOWN_CHARACTERS = 40
 _LEAST_MILLISECONDS = 100_000_000_000
 """A number from here on is in milliseconds, a smaller one in seconds: this many seconds are the year 5138."""
@@ -55,6 +55,7 @@ class ImportMessage:
     pair_id: str | None = None
     """Joins a message and its answer, whatever lines stand between them; None where the importer gave none."""
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    agent_id: str | None = None
 
     @property
     def thread(self) -> Thread:
@@ -126,6 +127,7 @@ def read_message(
             message_id=_optional_text(said, "message_id"),
             pair_id=_optional_text(said, "pair_id"),
             metadata=_metadata(said.get("metadata")),
+            agent_id=None if said.get("agent_id") is None else read_id(said, "agent_id"),
         )
     except BadLine as error:
         raise BadLine(error.error, thread) from None

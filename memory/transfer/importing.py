@@ -73,6 +73,7 @@ async def import_lines(  # noqa: PLR0913 - what the doors say of an import
     progress: Progress | None = None,
     only_user: str | None = None,
     may_write: Callable[[str], bool] | None = None,
+    agent_id: str | None = None,
     seconds: float | None = None,
 ) -> ImportResult:
     """Store the messages, facts and summaries of `lines`. With `learn`, facts are learned from them in the background.
@@ -94,7 +95,7 @@ async def import_lines(  # noqa: PLR0913 - what the doors say of an import
         memory.parts.store, memory.parts.index, memory.parts.embedder, memory.parts.clock, memory.bulk, learn
     )
     fences = ImportFences(memory.parts.fences)
-    running = _Import(memory, turns, fences, Restoring(memory, turns, fences), only_user, may_write, progress)
+    running = _Import(memory, turns, fences, Restoring(memory, turns, fences), only_user, may_write, agent_id, progress)
     whole = asyncio.timeout(seconds)
     try:
         try:
@@ -133,6 +134,10 @@ class Tally:
         return ImportResult(self.imported, self.known, failed, self.more_failed, out_of_order)
 
 
+_LABELLED = frozenset({"message", "fact", "document"})
+"""The types of lines that carry the label of an agent."""
+
+
 @dataclass
 class _Import:
     """Runs one import. `_waiting` are unread lines, `_order` the messages on disk, `_ready` the pairs to store."""
@@ -143,6 +148,7 @@ class _Import:
     restoring: Restoring
     only_user: str | None
     may_write: Callable[[str], bool] | None
+    agent_id: str | None
     progress: Progress | None
     _tally: Tally = field(init=False, default_factory=Tally)
     _taken: int = field(init=False, default=0)
@@ -292,6 +298,8 @@ class _Import:
         named = said.get("user_id")
         if self.may_write is not None and isinstance(named, str) and not self.may_write(named):
             raise BadLine("user_id is not yours.")
+        if self.agent_id is not None and said.get("type", "message") in _LABELLED:
+            said = {**said, "agent_id": self.agent_id}
         if self.only_user is None or said.get("user_id") == self.only_user:
             return said
         if said.get("user_id") is not None:

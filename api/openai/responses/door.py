@@ -77,7 +77,8 @@ async def create_response(
         messages.message,
         headers.key,
         metadata=dict(body.metadata or {}),
-        options=memory_options(body, headers),
+        options=caller.options(memory_options(body, headers)),
+        agent_id=caller.label(),
         wants_tokens=bool(body.stream),
         chat=chat,
     )

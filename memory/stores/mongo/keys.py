@@ -68,6 +68,7 @@ def _from_key(key: Key) -> Record:
         "user_id": key.user_id,
         "name": key.name,
         "created_at": key.created_at,
+        "agent_id": key.agent_id,
     }
 
 
@@ -79,4 +80,5 @@ def _to_key(document: Record) -> Key:
         user_id=document["user_id"],
         name=document["name"],
         created_at=document["created_at"],
+        agent_id=document.get("agent_id"),
     )

@@ -8,9 +8,9 @@ from recollect.memory.ports.keys import Key, Keys
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.values.times import from_ms, to_ms
 
-_COLUMNS = "id, digest, role, user_id, name, created_at"
+_COLUMNS = "id, digest, role, user_id, name, agent_id, created_at"
 
-INSERT = f"INSERT INTO keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING 1"
+INSERT = f"INSERT INTO keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING 1"
 KEY = f"SELECT {_COLUMNS} FROM keys WHERE id = ?"
 PAGE = f"SELECT {_COLUMNS} FROM keys WHERE (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?"
 COUNT = "SELECT count(*) FROM keys WHERE user_id = ?"
@@ -28,7 +28,7 @@ class SqliteKeys(Keys):
 
     @override
     async def insert(self, key: Key) -> bool:
-        row = (key.id, key.digest, key.role, key.user_id, key.name, to_ms(key.created_at))
+        row = (key.id, key.digest, key.role, key.user_id, key.name, key.agent_id, to_ms(key.created_at))
         return bool(await self._database.write(INSERT, row))
 
     @override
@@ -55,5 +55,5 @@ class SqliteKeys(Keys):
 
 
 def _to_key(row: Row) -> Key:
-    *said, created_at = row
-    return Key(*said, created_at=from_ms(created_at))
+    *said, agent_id, created_at = row
+    return Key(*said, created_at=from_ms(created_at), agent_id=agent_id)

@@ -11,7 +11,7 @@ from tests.contracts.store.samples import NASTY_IDS, NOW, SECOND
 
 ADAS = Key("00000000000000aa", "d" * 64, "user", "ada", "Zürich \U0001f3d4", NOW)
 SERVICE = Key("00000000000000bb", "e" * 64, "service", None, None, NOW + SECOND)
-ADMIN = Key("00000000000000cc", "f" * 64, "admin", None, "root", NOW + 2 * SECOND)
+ADMIN = Key("00000000000000cc", "f" * 64, "admin", None, "root", NOW + 2 * SECOND, "support")
 
 
 async def insert(store: Store, *keys: Key) -> None:
