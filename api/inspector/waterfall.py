@@ -19,6 +19,7 @@ BESIDE = {
     "session": "the hits' whole sessions",
     "recent": "the newest messages, for want of a hit",
     "period": "said in the time that is asked for",
+    "coverage": "chosen to cover a period or a subject",
 }
 
 

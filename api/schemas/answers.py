@@ -50,7 +50,7 @@ class HitAnswer(BaseModel):
 class TracedAnswer(BaseModel):
     """One candidate's way through a recall: its score of every stage, the stage where it ended, and why.
 
-    `selected`, `neighbour`, `session`, `recent` and `period` are among the hits; the other stages left it out.
+    `selected`, `neighbour`, `session`, `recent`, `period` and `coverage` are among the hits; other stages left it out.
     """
 
     id: str

@@ -76,9 +76,14 @@ class CandidateFilter:
         ]
         self.left = sorted(scored, key=lambda one: -one.score)
 
-    def add(self, stage: Stage, hits: Sequence[Hit]) -> None:
+    def add(self, stage: Stage, hits: Sequence[Hit], reason: str | None = None) -> None:
         """Record `hits` that are returned although they were dropped or never ranked."""
-        self._beside |= {hit.entry.id: (stage, None) for hit in hits}
+        self._beside |= {hit.entry.id: (stage, reason) for hit in hits}
+
+    def cover(self, hits: Sequence[Hit], reason: str) -> None:
+        """Keep `hits` alone of the candidates that are left, as those that cover what was asked for."""
+        self._leave([], self.left, "rank", "others cover more of what is asked for")
+        self.add("coverage", hits, reason)
 
     def trace(self) -> Iterator[CandidateTrace]:
         """Yield all traces: the selected candidates, the hits beside them, then the dropped ones, latest step first."""
@@ -87,7 +92,7 @@ class CandidateFilter:
         beside = [
             CandidateTrace(key, ranked.get(key, {}), stage, reason) for key, (stage, reason) in self._beside.items()
         ]
-        yield from sorted(beside, key=lambda trace: trace.reason is not None)
+        yield from sorted(beside, key=lambda trace: not trace.is_hit)
         for out in reversed(self._out):
             yield from (
                 CandidateTrace.of(one.candidate.entry, one.scores, out.stage, out.reason)

@@ -9,11 +9,12 @@ from recollect.memory.recall.repeats import Repeats
 from recollect.memory.values.left_out import MOST_LEFT_OUT, LeftOut, record_of
 from recollect.memory.values.times import iso
 
-HitStage = Literal["selected", "neighbour", "session", "recent", "period"]
+HitStage = Literal["selected", "neighbour", "session", "recent", "period", "coverage"]
 """The last step of a hit.
 
 `neighbour`, `session`, `recent` and `period` were not ranked, but returned beside a hit, with its whole session, for
-want of a hit, or because the query asks for a time and nothing else.
+want of a hit, or because the query asks for a time and nothing else. `coverage`: it covers a period, or a subject over
+time, and the reason says why that was wanted.
 """
 DropStage = Literal["gone", "repeat", "threshold", "rank", "mmr", "budget"]
 """The step that dropped a candidate. `gone`: the store does not confirm it any more. `repeat`: a newer one says the

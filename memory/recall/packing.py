@@ -39,16 +39,23 @@ def cost(entry: Entry, content: str | None = None) -> int:
 
 
 def pack(
-    hits: Sequence[Hit], budget: int, *, relevance: Relevance, neighbours: Mapping[str, Sequence[Entry]]
+    hits: Sequence[Hit],
+    budget: int,
+    *,
+    relevance: Relevance,
+    neighbours: Mapping[str, Sequence[Entry]],
+    first: Sequence[str] = (),
 ) -> Packed:
     """Pack the hits into `budget` tokens, and their neighbours into what is left; keep the hits' order.
 
     Of two hits with about the same score the cheaper one is taken first. A long message is shortened to its best
     passages by `relevance`. `neighbours` are, by a hit's id, the messages beside it that it needs; one that is a hit
-    itself enters once.
+    itself enters once. `first` are ids of hits that enter in this order, before all others.
     """
+    places = {name: place for place, name in enumerate(first)}
     left, fitting, left_out = budget, dict[str, Hit](), set[str]()
-    for hit in sorted(hits, key=lambda one: cost(one.entry) * TOKEN_PRICE - one.score):
+    by_price = sorted(hits, key=lambda one: cost(one.entry) * TOKEN_PRICE - one.score)
+    for hit in sorted(by_price, key=lambda one: places.get(one.entry.id, len(places))):
         fitted = _fitted(hit, left, min(left, int(budget * LONG_SHARE)), relevance)
         if fitted is None:
             left_out.add(hit.entry.id)

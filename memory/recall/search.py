@@ -12,17 +12,28 @@ from recollect.memory.ports.embedder import Embedder
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.ports.reranker import Reranker
 from recollect.memory.ports.store import Store
-from recollect.memory.ports.vector_index import VectorIndex, episode, fact_point_id
+from recollect.memory.ports.vector_index import SparseVector, VectorIndex, episode, fact_point_id
 from recollect.memory.recall.attachments import NOTHING, SearchableDocuments
 from recollect.memory.recall.candidate import Candidate
 from recollect.memory.recall.candidate_filter import CandidateFilter
+from recollect.memory.recall.coverage import (
+    MOST_COVERED,
+    MOST_READ,
+    SLICES,
+    Coverable,
+    best_of,
+    cover,
+    in_order,
+    slices,
+)
+from recollect.memory.recall.coverage_questions import WANTED, WHOLE_PERIOD, why_covered
 from recollect.memory.recall.filtering import Allowed, allowed_points
 from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.packing import Packed, pack
 from recollect.memory.recall.query import PreparedQuery, prepare
-from recollect.memory.recall.ranking import RELEVANT, Scored, blend, is_relevant, mmr, rank, recency
+from recollect.memory.recall.ranking import RELEVANT, Scored, blend, is_relevant, mmr, rank, recency, within
 from recollect.memory.recall.recall_options import RecallOptions
-from recollect.memory.recall.repeats import Repeats, most_repeated
+from recollect.memory.recall.repeats import Repeats, equal, most_repeated
 from recollect.memory.recall.retrieval import CHANNEL_LIMIT, CandidateQuery, retrieve
 from recollect.memory.recall.surroundings import neighbours_of, sessions_of
 from recollect.memory.recall.verification import verify
@@ -106,6 +117,7 @@ class Search:
             return Recalled()
         if named is not None and "episode" in options.kinds and asks_for_nothing_else(named.rest):
             return await self._within(request, named.period, now)
+        why = _why_covered(request)
         allowed = await self._allowed(request)
         names = await self.store.timeline.names(request.scope.user_id, limit=MOST_NAMES)
         period = named.period if named is not None else None
@@ -125,8 +137,11 @@ class Search:
         filtered.merge()
         if not self._is_small(request, filtered.left):
             self._keep_relevant(filtered, options)
-        await self._order(request, filtered, now)
-        hits = await self._packed(request, query, filtered, [_hit(one, now) for one in filtered.left])
+        if why is None:
+            await self._order(request, filtered, now)
+            hits = await self._packed(request, query, filtered, [_hit(one, now) for one in filtered.left])
+        else:
+            hits = await self._covered(request, filtered, [_hit(one, now) for one in filtered.left], why, query)
         if not hits and options.fallback_recent:
             hits = await self._recent(request, filtered, now)
         logger.debug(
@@ -274,12 +289,60 @@ class Search:
         filtered.add("recent", hits)
         return hits
 
+    async def _covered(
+        self,
+        request: Request,
+        filtered: CandidateFilter,
+        found: Sequence[Hit],
+        why: str,
+        query: PreparedQuery | None = None,
+    ) -> Sequence[Hit]:
+        """Choose of the hits that were `found` those that cover them, in order of time; see `coverage.cover`.
+
+        With a `query`, they are ranked, best first, and only its subject is covered.
+        """
+        options, count = request.options, _places(request.options)
+        if query is not None:
+            if query.period is not None:
+                period = query.period
+                found = [hit for hit in found if within(period, hit.entry.created_at) == 1] or found
+            found = [found[place] for place in best_of([hit.score for hit in found], count)]
+        coverable = [Coverable(hit.entry, hit.score) for hit in found]
+        places = await off_loop(lambda: cover(coverable, count), [hit.entry.content for hit in found])
+        chosen = [found[place] for place in places]
+        hits: Sequence[Hit] = sorted(chosen, key=lambda hit: in_order(hit.entry))
+        filtered.cover(hits, why)
+        if options.token_budget is None:
+            return hits
+        budget, first = options.token_budget, [hit.entry.id for hit in chosen]
+        contents = [hit.entry.content for hit in hits]
+        relevance = PreparedQuery("", SparseVector((), ())).relevance if query is None else query.relevance
+        packed = await off_loop(lambda: pack(hits, budget, relevance=relevance, neighbours={}, first=first), contents)
+        return _fitting(packed, budget, filtered)
+
+    async def _throughout(self, scope: Scope, period: Period, *, limit: int) -> list[Message]:
+        """Read up to `limit` messages of the period; where it has more, they are from all over it."""
+        timeline = self.store.timeline
+        said = await timeline.during(scope, period, limit=limit)
+        if len(said) < limit:
+            return said
+        parts = await asyncio.gather(*(timeline.during(scope, part, limit=limit // SLICES) for part in slices(period)))
+        return [message for part in parts for message in part]
+
     async def _within(self, request: Request, period: Period, now: datetime) -> Recalled:
-        """Return the messages of `period` in their order, in place of a search."""
+        """Return messages of `period` in their order, in place of a search: those that cover it, or its first ones."""
         options, filtered = request.options, CandidateFilter([])
-        most = _most_read(request, options.top_k)
-        said = await self.store.timeline.during(request.scope, period, limit=most)
-        hits: Sequence[Hit] = _unranked(said, request, now)[: options.top_k]
+        is_covered = options.coverage != "off"
+        most = max(_most_read(request, options.top_k), MOST_READ) if is_covered else _most_read(request, options.top_k)
+        read = self._throughout if is_covered else self.store.timeline.during
+        said = await read(request.scope, period, limit=most)
+        found = await off_loop(lambda: _once(_unranked(said, request, now)), [message.content for message in said])
+        # Where all of it is given, nothing has to be chosen.
+        is_whole = options.coverage == "auto" and options.token_budget is None and len(found) <= options.top_k
+        if is_covered and not is_whole:
+            hits = await self._covered(request, filtered, found, WHOLE_PERIOD)
+            return Recalled(hits, filtered.trace, None if options.filter is None else len(said) < most)
+        hits: Sequence[Hit] = found[: options.top_k]
         filtered.add("period", hits)
         if options.token_budget is not None:
             packed = pack(hits, options.token_budget, relevance=lambda _: 0.0, neighbours={})
@@ -347,6 +410,29 @@ def _unranked(messages: Sequence[Message], request: Request, now: datetime) -> l
         for message in messages
         if message.turn_id not in shown and (asked is None or asked.fulfilled(message_item(message)))
     ]
+
+
+def _once(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits, which are in order of time, with equal ones merged into the newest of them."""
+    merged = list[Hit]()
+    for places in equal([hit.entry for hit in hits]):
+        newest = hits[places[0]]
+        merged.append(replace(newest, repeats=Repeats.of([hits[place].entry for place in places])))
+    return sorted(merged, key=lambda hit: in_order(hit.entry))
+
+
+def _why_covered(request: Request) -> str | None:
+    """Return why a search covers its subject over time, in place of the best few hits; None if it does not."""
+    wanted = request.options.coverage
+    if wanted == "off" or request.options.expand is not None:
+        return None
+    asked = why_covered(request.text)
+    return asked if asked is not None or wanted == "auto" else WANTED
+
+
+def _places(options: RecallOptions) -> int:
+    """Return how many hits may cover what is asked for: `top_k`, and more where a budget bounds them."""
+    return options.top_k if options.token_budget is None else max(options.top_k, MOST_COVERED)
 
 
 def _most_read(request: Request, wanted: int) -> int:
