@@ -19,7 +19,7 @@ _ORDER = (
     r"|\bdans quel ordre\b|\ben qué orden\b|\bin che ordine\b"
 )
 _DEVELOPMENT = (
-    r"\bhow (?:did|has|have|does|do)\b.{1,80}\b(?:develop|evolve|progress)(?:e?d|s)?\b"
+    r"\bhow (?:did|has|have|does|do)\b.{1,80}\b(?:develop(?:ed|s)?|evolved?|evolves|progress(?:ed|es)|progress\W*$)"
     r"|\bhow (?:did|has|have)\b.{1,80}\bchanged? (?:over|since|during)\b"
     r"|\bhow\b.{1,80}\bover (?:time|the (?:weeks|months|years))\b"
     r"|\b(?:describe|show|trace|explain) the (?:development|evolution|progress) of\b"
