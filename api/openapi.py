@@ -18,6 +18,7 @@ MESSAGES = (
     ("ContextRequest", "message"),
     ("SaidByUser", "content"),
     ("SaidFurther", "content"),
+    ("MessageRequest", "content"),
     ("SearchRequest", "query"),
     ("LessonRequest", "content"),
 )

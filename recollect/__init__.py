@@ -8,16 +8,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from recollect.memory.mem_agent import MemoryAgent
+    from recollect.memory.agents.client import AsyncClient, Client
+    from recollect.memory.mem_agent import MemoryAgent, SyncMemoryAgent
     from recollect.memory.mock_agent import MockMemoryAgent
     from recollect.memory.values.mem_config import MemoryConfig
 
-__all__ = ["MemoryAgent", "MemoryConfig", "MockMemoryAgent"]
+__all__ = ["AsyncClient", "Client", "MemoryAgent", "MemoryConfig", "MockMemoryAgent", "SyncMemoryAgent"]
 
 _MODULES = {
+    "AsyncClient": "recollect.memory.agents.client",
+    "Client": "recollect.memory.agents.client",
     "MemoryAgent": "recollect.memory.mem_agent",
     "MemoryConfig": "recollect.memory.values.mem_config",
     "MockMemoryAgent": "recollect.memory.mock_agent",
+    "SyncMemoryAgent": "recollect.memory.mem_agent",
 }
 
 

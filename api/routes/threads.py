@@ -10,10 +10,18 @@ from recollect.api.routes.filters import Filtered, shown
 from recollect.api.routes.pages import Cursor, Limit, to_cursor
 from recollect.api.routes.thread_cursors import cursor_after, message_place, thread_place
 from recollect.api.routes.versions import ExpectedVersion, versioned
-from recollect.api.schemas.answers import MessagesAnswer, SummaryAnswer, ThreadsAnswer, WholeThreadAnswer
+from recollect.api.schemas.answers import (
+    ClearedAnswer,
+    MessageAnswer,
+    MessagesAnswer,
+    SummaryAnswer,
+    ThreadsAnswer,
+    WholeThreadAnswer,
+)
 from recollect.api.schemas.requests import WHOSE, Id, SummaryRequest
-from recollect.api.schemas.thread_requests import ClearRequest, TitleRequest
+from recollect.api.schemas.thread_requests import ClearRequest, MessageRequest, TitleRequest
 from recollect.api.state import OpenMemory
+from recollect.memory.exchanges.single_message import SingleMessage, store_single
 from recollect.memory.threads.window import format_messages
 from recollect.memory.values.errors import InvalidRequest, Problem
 from recollect.memory.values.scope import Scope
@@ -85,11 +93,24 @@ async def patch_thread(thread_id: Id, user_id: UserId, body: TitleRequest, memor
     status_code=204,
     response_model=None,
     summary="Delete a thread",
-    description="Its messages, its summary and what it remembers for itself. The user's facts stay.",
+    description=(
+        "Its messages, its summary and what it remembers for itself. The user's facts stay. With `receipt` the answer "
+        "counts what went, by kind: zeros where there was nothing."
+    ),
+    responses={200: {"model": ClearedAnswer, "description": "With `receipt`."}},
 )
-async def delete_thread(thread_id: Id, user_id: UserId, caller: WhoCalls, memory: OpenMemory) -> Response:
-    """404 where there is nothing of it."""
-    await memory.threads.delete(Scope(user_id, thread_id), by=caller.name)
+async def delete_thread(
+    thread_id: Id,
+    user_id: UserId,
+    caller: WhoCalls,
+    memory: OpenMemory,
+    receipt: Annotated[bool, Query(description="Answer what went.")] = False,
+) -> Response:
+    """404 where there is nothing of it, and no receipt is asked for."""
+    scope = Scope(user_id, thread_id)
+    if receipt:
+        return JSONResponse({"counts": dict((await memory.erasing.erase(scope, by=caller.name)).counts)})
+    await memory.threads.delete(scope, by=caller.name)
     return Response(status_code=204)
 
 
@@ -182,6 +203,22 @@ async def get_messages(
             headers={"X-Next-Cursor": following} if following else None,
         )
     return JSONResponse({"items": [message.as_json() for message in page], "next_cursor": following, **said})
+
+
+@router.post(
+    "/api/threads/{thread_id}/messages",
+    response_model=None,
+    summary="Store one message of an agent elsewhere",
+    description=(
+        "A user's begins a turn; an assistant's answers the thread's last message, which completes the turn: it is "
+        "indexed and learned from. Whole turns go to `POST /api/exchanges`."
+    ),
+    responses={200: {"model": MessageAnswer}},
+)
+async def post_message(thread_id: Id, body: MessageRequest, caller: WhoCalls, memory: OpenMemory) -> JSONResponse:
+    """Return the message as it is stored."""
+    given = SingleMessage(body.role, body.content, body.turn_id, body.name, body.metadata)
+    return JSONResponse((await store_single(memory, Scope(caller.acts_for(body.user_id), thread_id), given)).as_json())
 
 
 def _summary(record: ThreadRecord) -> JSONResponse:

@@ -221,6 +221,12 @@ class ExchangesAnswer(BaseModel):
     items: list[TurnAnswer]
 
 
+class ClearedAnswer(BaseModel):
+    """How much of a thread went, by the kind of thing."""
+
+    counts: dict[str, int]
+
+
 class MessagesAnswer(BaseModel):
     """A page of a thread's messages, oldest first."""
 

@@ -1,10 +1,10 @@
 """Describes what requests about threads may say."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from recollect.api.schemas.requests import WHOSE, Id, check_text
+from recollect.api.schemas.requests import WHOSE, Id, MessageText, Metadata, Name, check_text
 
 MOST_TITLE = 1_000
 """Longer titles, white space and all, are refused before anything looks at them."""
@@ -26,3 +26,16 @@ class ClearRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     user_id: Id | None = Field(None, description=WHOSE)
+
+
+class MessageRequest(BaseModel):
+    """One message of an agent elsewhere, or of its user."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"role": "user", "content": "Hello!"}]})
+
+    user_id: Id | None = Field(None, description=WHOSE)
+    role: Literal["user", "assistant"]
+    content: MessageText
+    turn_id: Id | None = Field(None, description="Of a user's message: the turn that it begins; yours, for retries.")
+    name: Name | None = Field(None, description="Who said it, in a group.")
+    metadata: Metadata = Field(default_factory=dict, description="Kept with a user's message.")

@@ -64,6 +64,17 @@ def exchange_problems(config: MemoryConfig, given: GivenExchange, place: str = "
     return problems + [Problem(f"{place}{name}", f"must be {ID_RULE} and not '.' or '..'") for name in wrong]
 
 
+def check_count(exchanges: Sequence[object]) -> None:
+    """Check that one call may hold so many exchanges.
+
+    Raises:
+        InvalidRequest: they are none, or too many.
+    """
+    if not 1 <= len(exchanges) <= MOST_AT_ONCE:
+        problem = f"must be 1 to {MOST_AT_ONCE} exchanges"
+        raise InvalidRequest("The request is not valid: see body.", problems=[Problem("body", problem)])
+
+
 def check_exchanges(config: MemoryConfig, given: Sequence[tuple[str, GivenExchange]]) -> None:
     """Check exchanges, each with the place that stands before its fields' names.
 

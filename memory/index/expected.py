@@ -131,7 +131,7 @@ async def _episode(store: Store, entry: Entry) -> Entry | Pending | None:
     turn = await store.conversations.turn(user_id=entry.user_id, turn_id=entry.turn_id or "")
     if turn is None or turn.reply is None or turn.update is None:
         return None
-    message = next((message for message in turn.messages if message.id == entry.id), None)
+    message = next((message for message in turn.spoken if message.id == entry.id), None)
     step = turn.update.steps.get("index")
     if message is None or step is None or step.status == "skipped":
         return None

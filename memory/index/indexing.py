@@ -46,8 +46,12 @@ Progress = Callable[[int, int], None]
 """Called with the number of points that are done, and of all."""
 
 
-async def preceding_texts(timeline: Timeline, messages: Sequence[Message]) -> dict[str, list[str]]:
-    """Return, by message id, the texts before it in its thread, nearest first; for a reply its own question first."""
+async def preceding_texts(timeline: Timeline, given: Sequence[Message]) -> dict[str, list[str]]:
+    """Return, by message id, the texts before it in its thread, nearest first; for a reply its own question first.
+
+    The further messages of a turn have none: their points are the same whenever they are made.
+    """
+    messages = [message for message in given if not message.place]
     asked = {(message.user_id, message.turn_id): message for message in messages if message.role == "user"}
     replies = {
         message.id: own
@@ -123,7 +127,7 @@ class IndexStep(StepWork):
         """Embed and index the messages; see `StepWork.run`. The old reply of a regenerated turn is removed before."""
         if update.anew and turn.reply is not None:
             await self.index.remove(user_id=turn.message.user_id, ids=[turn.reply.id])
-        await self.add(turn.messages)
+        await self.add(turn.spoken)
         return update
 
     @override
@@ -134,7 +138,7 @@ class IndexStep(StepWork):
     @override
     async def take_back(self, turn: Turn) -> None:
         """Remove the points of a turn that was deleted while it was indexed."""
-        await self.index.remove(user_id=turn.message.user_id, ids=[message.id for message in turn.messages])
+        await self.index.remove(user_id=turn.message.user_id, ids=[message.id for message in turn.spoken])
 
     async def add(self, messages: Sequence[Message]) -> None:
         """Embed and index these messages of one turn."""
@@ -186,7 +190,9 @@ class IndexRepair:
             owing = [*missing, *wrong]
             done += len(entries) - len(owing)
             for batch in batches(owing, EMBED_BATCH):
-                messages = [message_of(entry) for entry in batch if entry.kind == "episode"]
+                messages = [
+                    message_of(entry) for entry in batch if entry.kind == "episode" and message_of(entry).id == entry.id
+                ]
                 before = await preceding_texts(self.store.timeline, messages)
                 await self.points.upsert(await make_points(batch, self.embedder, preceding=before))
                 done += len(batch)

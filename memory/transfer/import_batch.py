@@ -91,7 +91,7 @@ class TurnImport:
         """Register with `writing` how to undo these turns, which are about to be stored, and their points."""
         # Undone last to first: the turns go before the points, so that nobody makes the points again from the turns.
         user_id, turn_ids = turns[0].message.user_id, [turn.message.turn_id for turn in turns]
-        ids = [message.id for turn in turns for message in turn.messages]
+        ids = [message.id for turn in turns for message in turn.spoken]
         writing.on_erased(lambda: self.index.remove(user_id=user_id, ids=ids))
         writing.on_erased(lambda: self.store.conversations.remove(user_id=user_id, turn_ids=turn_ids))
 
@@ -175,13 +175,15 @@ class TurnImport:
     async def _preceding(self, ordered: Sequence[Message]) -> Mapping[str, Sequence[str]]:
         """Return the texts before each message (at most `PRECEDING`, nearest first), by the message's id.
 
+        A turn's further messages have none, as in `preceding_texts`.
         Those before the batch come from the store, in one query for the first messages of all threads.
         """
-        firsts = {message.thread_id: message for message in reversed(ordered)}
+        own = [message for message in ordered if not message.place]
+        firsts = {message.thread_id: message for message in reversed(own)}
         found = await self.store.timeline.preceding(list(firsts.values()), count=PRECEDING)
         texts = {thread_id: found.get(message.id, []) for thread_id, message in firsts.items()}
         before: dict[str, Sequence[str]] = {}
-        for message in ordered:
+        for message in own:
             before[message.id] = texts[message.thread_id]
             texts[message.thread_id] = [message.content, *before[message.id]][:PRECEDING]
         return before

@@ -78,7 +78,7 @@ class RestoredTurns:
             else:
                 outcome.failed += one.failed(DELETED)
         found = {turn_id: turn for turn_id, turn in stored.items() if _is_found(by_id[turn_id].update)}
-        messages = [message for turn in found.values() for message in turn.messages]
+        messages = [message for turn in found.values() for message in turn.spoken]
         if messages and await self.turns.index_messages(messages):
             await self._settle(user_id, found, by_id)
         elif messages:
@@ -93,7 +93,7 @@ class RestoredTurns:
         done = [update for turn_id in found if (update := given[turn_id].update) is not None]
         if await imports.settle_each(owing, done=done) < len(owing):
             left = await imports.stored(user_id, list(found))
-            gone = [message.id for turn_id, turn in found.items() if turn_id not in left for message in turn.messages]
+            gone = [message.id for turn_id, turn in found.items() if turn_id not in left for message in turn.spoken]
             await self.turns.index.remove(user_id=user_id, ids=gone)
 
 

@@ -20,7 +20,7 @@ from recollect.memory.values.fact_limits import MOST_THREAD_FACTS
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import Clock
-from recollect.memory.values.turn import Message, derived_id
+from recollect.memory.values.turn import Message
 
 logger = logging.getLogger(__name__)
 
@@ -160,8 +160,8 @@ class Retention:
             gone = await self.store.conversations.remove(user_id=user_id, turn_ids=ids)
             evicted[reason] += gone
             removed += gone
-            roles = ("user", "assistant")
-            self._points[user_id].update(derived_id(user_id, turn_id, role) for turn_id in ids for role in roles)
+            whose = (message for message in begun if message.user_id == user_id)
+            self._points[user_id].update(point for message in whose for point in message.point_ids)
         await self._remove_points()
         return removed
 

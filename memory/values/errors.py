@@ -26,6 +26,7 @@ RecollectError
 │   └── EmbedderConflict          embedder_conflict
 ├── StoreUnavailable        503   store_unavailable
 │   ├── IndexUnavailable          (costs the search, never the reply)
+│   ├── ServiceUnreachable        (raised by clients)
 │   └── ErasurePending            (goes on by itself)
 ├── Busy                    503   busy
 │   ├── ImportUnfinished          import_unfinished
@@ -47,7 +48,7 @@ from typing import ClassVar, NamedTuple
 class RecollectError(Exception):
     """Something went wrong inside Recollect; the log names it."""
 
-    code: ClassVar[str] = "internal_error"
+    code: str = "internal_error"
 
     def __init__(self, message: str | None = None, *, turn_id: str | None = None) -> None:
         self.message = message or inspect.cleandoc(type(self).__doc__ or "")
@@ -212,6 +213,10 @@ class StoreUnavailable(RecollectError):
 
 class IndexUnavailable(StoreUnavailable):
     """The vector index cannot be reached; replies go on without search until it is back."""
+
+
+class ServiceUnreachable(StoreUnavailable):
+    """The service cannot be reached; see whether it runs, and send the request again with the same turn_id."""
 
 
 class PointTaken(RecollectError):

@@ -95,6 +95,11 @@ class Message:
         return (own, *(_spoken(own, one, place) for place, one in enumerate(self.further, start=1) if _is_spoken(one)))
 
     @property
+    def point_ids(self) -> list[str]:
+        """Return the ids of all points of the turn that this user's message began, its reply's too."""
+        return [*(said.id for said in self.spoken), derived_id(self.user_id, self.turn_id, "assistant")]
+
+    @property
     def scope(self) -> Scope:
         """The user and thread that it belongs to."""
         return Scope(self.user_id, self.thread_id)
@@ -169,6 +174,11 @@ class Turn:
         """The stored messages that are not absent, the user's first; an unfinished turn has no reply."""
         stored = (self.message,) if self.reply is None else (self.message, self.reply)
         return tuple(message for message in stored if not message.absent)
+
+    @property
+    def spoken(self) -> tuple[Message, ...]:
+        """Return all that was said in the turn and search may find: its messages, the further ones between them."""
+        return tuple(said for message in self.messages for said in message.spoken)
 
     def as_json(self) -> dict[str, Any]:
         """Return the turn as the HTTP contract shows it; an unfinished one has no reply and `state` "unfinished"."""

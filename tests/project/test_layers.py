@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("api", "graph", "memory")
 HEAVY = ["aiosqlite", "fastapi", "langchain_openai", "langgraph", "openai", "pymongo", "qdrant_client", "qdrant_edge"]
-OUTSIDE = {"mem_agent", "opening", "providers", "stores"}
+OUTSIDE = {"agents", "mem_agent", "opening", "providers", "stores"}
 """The parts of `memory/` that may load the outside world."""
 MOST_FILES = 25
 """How many files a room may hold."""

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import httpx
 
 from recollect.api.cli.command_context import CommandContext
-from recollect.api.cli.owner import bearer, check_there_is_something, client_at, reachable, serving_owner
+from recollect.api.cli.owner import check_there_is_something, client_at, reachable, serving_owner
 from recollect.api.cli.terminal.client import Client
+from recollect.memory.agents.address import key_header, service_address, uses_proxies
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.mem_config import IN_MEMORY
-
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +53,9 @@ def connection(told: CommandContext, url: str | None, *, may_be_new: bool = Fals
 
 def _elsewhere(url: str, api_key: str | None) -> httpx.Client:
     """Open a client of the service at `url`. The environment's proxies apply to other machines only."""
-    try:
-        address = httpx.URL(url)
-    except httpx.InvalidURL:
-        address = httpx.URL()
-    if not address.host or address.scheme not in {"http", "https"}:
-        raise ConfigurationError("--url is no address of a service; one looks like http://127.0.0.1:8000.")
-    if address.userinfo or address.query or address.fragment:
-        raise ConfigurationError("--url is more than an address; a key belongs into RECOLLECT_API_KEY.")
-    if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
-        raise ConfigurationError("RECOLLECT_API_KEY holds characters that no key has.")
-    return httpx.Client(base_url=address, headers=bearer(api_key), trust_env=address.host not in _LOOPBACK)
+    address = service_address(url, named="--url", key_named="RECOLLECT_API_KEY")
+    headers = key_header(api_key, named="RECOLLECT_API_KEY")
+    return httpx.Client(base_url=address, headers=headers, trust_env=uses_proxies(address))
 
 
 def _serves_data_dir(told: CommandContext, url: str) -> bool:

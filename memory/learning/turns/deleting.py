@@ -13,7 +13,7 @@ from recollect.memory.ports.vector_index import PointStore
 from recollect.memory.threads.recorded_hits import RecordedHits
 from recollect.memory.values.errors import IndexUnavailable, NotFound
 from recollect.memory.values.scope import Scope
-from recollect.memory.values.turn import Turn, derived_id
+from recollect.memory.values.turn import Turn
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class TurnDeleting:
         await reopen(self.store, turn.message)
         await self.store.conversations.remove(user_id=user_id, turn_ids=[turn_id])
         await RecordedHits(self.store).blank_turn(user_id, turn_id)
-        await self._remove_points(user_id, turn_id)
+        await self._remove_points(turn)
 
     async def take_back(self, turn: Turn) -> None:
         """Undo what the turn taught, and forget the facts that it added."""
@@ -69,9 +69,8 @@ class TurnDeleting:
             for turn in turns:
                 await self.take_back(turn)
 
-    async def _remove_points(self, user_id: str, turn_id: str) -> None:
-        ids = [derived_id(user_id, turn_id, role) for role in ("user", "assistant")]
+    async def _remove_points(self, turn: Turn) -> None:
         try:
-            await self.index.remove(user_id=user_id, ids=ids)
+            await self.index.remove(user_id=turn.message.user_id, ids=turn.message.point_ids)
         except IndexUnavailable:
             logger.warning("a deleted turn's points wait for the repair", extra={"action": "deleted_points_wait"})

@@ -67,7 +67,7 @@ class StoredTexts:
         records = await _batched(ids.threads, lambda some: store.threads.records(user_id=user_id, thread_ids=some))
         return cls(
             facts={fact.id: fact for fact in facts},
-            messages={message.id: message for turn in turns for message in turn.messages},
+            messages={message.id: message for turn in turns for message in turn.spoken},
             summaries={record.point_id: record for record in records if record.summary},
             passages={passage.id: passage for passage in passages},
         )

@@ -10,6 +10,7 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
 from typing_extensions import override
 
+from recollect.memory.background.batches import batches
 from recollect.memory.ports.conversations import Conversations
 from recollect.memory.stores.json_text import to_json
 from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, MongoDatabase, Record
@@ -34,6 +35,7 @@ from recollect.memory.values.turn import Exchange, Message, Turn, derived_id
 from recollect.memory.values.update import Update
 
 _BATCH_TURNS = 100
+_BATCH_MESSAGES = 500
 _TRIES = 200
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -140,17 +142,20 @@ class MongoConversations(Conversations):
                 asked = await messages.find({"_id": {"$in": ids}}, MESSAGE_ONLY).to_list() if ids else []
             if not replies:
                 return
-            yield [message for message in map(to_message, (*asked, *replies)) if not message.absent]
+            found = [message for message in map(to_message, (*asked, *replies)) if not message.absent]
+            for batch in batches([said for message in found for said in message.spoken], _BATCH_MESSAGES):
+                yield batch
             query["_id"] = {"$gt": replies[-1]["_id"]}
 
     @override
     async def count_indexed_messages(self) -> int:
         async with self._connection.use() as database:
-            turns, halves = await asyncio.gather(
+            turns, halves, further = await asyncio.gather(
                 database[CONVERSATIONS].count_documents({"indexed": True}),
                 database[CONVERSATIONS].count_documents({"indexed": True, "said": 1}),
+                _count_further(database),
             )
-        return 2 * turns - halves
+        return 2 * turns - halves + further
 
     @override
     async def exchanges(self, scope: Scope, *, after: int, limit: int) -> list[Exchange]:
@@ -366,3 +371,13 @@ def _exchanges(newest_first: Sequence[Message]) -> list[Exchange]:
         for message, reply in pairs
         if reply.role == "assistant" and message.role == "user" and message.turn_id == reply.turn_id
     ]
+
+
+async def _count_further(database: MongoDatabase) -> int:
+    """Count the further messages that search may find, of all turns."""
+    groups: list[Record] = [
+        {"$match": {"further_said": {"$gt": 0}, "indexed": True}},
+        {"$group": {"_id": None, "messages": {"$sum": "$further_said"}}},
+    ]
+    counted = await (await database[CONVERSATIONS].aggregate(groups)).to_list()
+    return counted[0]["messages"] if counted else 0

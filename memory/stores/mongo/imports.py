@@ -182,7 +182,7 @@ async def _commit(database: MongoDatabase, turns: Sequence[FinishedTurn], begun:
     replies: list[Record] = []
     for turn in turns:
         reply = _at(turn.reply, begun[turn.message.id].position + 1)
-        document = from_reply(reply, turn.result, turn.update, said=turn.said)
+        document = from_reply(reply, turn.result, turn.update, said=turn.said, further=turn.further)
         replies.append({**document, "committed": first + len(replies)})
     refused = await _insert(database, replies, ordered=False)
     for reply in refused:

@@ -48,14 +48,15 @@ def from_message(message: Message) -> Record:
     }
 
 
-def from_reply(reply: Message, result: Mapping[str, Any], update: Update, *, said: int = 2) -> Record:
+def from_reply(reply: Message, result: Mapping[str, Any], update: Update, *, said: int = 2, further: int = 0) -> Record:
     """Return the document that commits a turn. `committed` (epoch microseconds) orders the commits.
 
-    `said` is how many of the turn's messages are not absent.
+    `said` is how many of the turn's two messages are not absent, `further` how many further ones search may find.
     """
     return {
         **from_message(reply),
         "said": said,
+        **({"further_said": further} if further else {}),
         "result": to_json(result),
         "committed": time.time_ns() // 1000,
         "generation": 0,

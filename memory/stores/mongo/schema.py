@@ -49,6 +49,7 @@ _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
         (("user_id", "status", "timestamp", "committed"), False),
         (("indexed", "user_id", "_id"), False),
         (("indexed", "said"), False),
+        (("further_said",), False),
     ),
     FACTS: (
         (("user_id", "home", "state", "created_at", "id"), False),

@@ -8,7 +8,9 @@ from typing import Any
 
 from typing_extensions import override
 
+from recollect.memory.background.batches import batches
 from recollect.memory.ports.conversations import Conversations
+from recollect.memory.stores.finished_turns import further_of
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.sqlite import message_queries as sql
 from recollect.memory.stores.sqlite.database import SqliteDatabase
@@ -21,6 +23,7 @@ from recollect.memory.values.turn import Exchange, Message, Turn
 from recollect.memory.values.update import Update
 
 _BATCH_TURNS = 250
+_BATCH_MESSAGES = 500
 _LARGEST = 2**63 - 1
 
 
@@ -86,8 +89,9 @@ class SqliteConversations(Conversations):
         statement = sql.INDEXED if user_id is None else sql.INDEXED_OF_USER
         after = 0
         while rows := await self._database.read(statement, {"user": user_id, "after": after, "limit": _BATCH_TURNS}):
-            exchanges = map(to_exchange, rows)
-            yield [message for exchange in exchanges for message in exchange.messages]
+            said = [message for row in rows for message in to_exchange(row).spoken]
+            for batch in batches(said, _BATCH_MESSAGES):
+                yield batch
             after = rows[-1][-1]
 
     @override
@@ -175,7 +179,7 @@ class SqliteConversations(Conversations):
             "name": reply.name,
             "metadata": to_json(reply.metadata),
             "now": to_ms(reply.created_at),
-            "said": 1 if turn.message.absent else 2,
+            "said": (1 if turn.message.absent else 2) + further_of(turn.message),
             "generation": generation,
         }
         return await self._swap(sql.RECOMMIT, turn, values)

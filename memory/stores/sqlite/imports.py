@@ -155,7 +155,8 @@ def _places(number: int) -> str:
 
 def _rows(turn: FinishedTurn) -> tuple[Row, Row]:
     update = turn.update
-    committed = (to_json(turn.result), update.status, int(is_indexed(update)), update_to_json(update), turn.said)
+    committed = (to_json(turn.result), update.status, int(is_indexed(update)), update_to_json(update))
+    committed += (turn.said + turn.further,)
     message = (turn.message.position, *_values(turn.message), *_OF_A_MESSAGE)
     return message, (turn.reply.position, *_values(turn.reply), *committed)
 

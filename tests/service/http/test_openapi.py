@@ -17,7 +17,7 @@ PATHS = {
     ("post", "/api/context"),
     ("post", "/api/exchanges"),
     ("get", "/api/turns/{turn_id}"),
-    ("get", "/api/threads/{thread_id}/messages"),
+    *((method, "/api/threads/{thread_id}/messages") for method in ("get", "post")),
     ("post", "/api/turns/{turn_id}/undo"),
     ("post", "/api/turns/{turn_id}/learn"),
     ("post", "/api/turns/{turn_id}/regenerate"),

@@ -118,6 +118,12 @@ CALLS: Mapping[tuple[str, str], Call] = {
     ("get", "/api/threads/{thread_id}/summary"): Call(),
     ("put", "/api/threads/{thread_id}/summary"): Call(body=lambda _: {"summary": "mine"}),
     ("get", "/api/threads/{thread_id}/messages"): Call(own=200),
+    ("post", "/api/threads/{thread_id}/messages"): Call(
+        "body",
+        200,
+        makes=True,
+        body=lambda ids: {"role": "user", "content": "What is my codeword?", "turn_id": ids.turn_id},
+    ),
     ("get", "/api/threads/{thread_id}/documents"): Call(own=200),
     ("put", "/api/threads/{thread_id}/documents/{document_id}"): Call(),
     ("delete", "/api/threads/{thread_id}/documents/{document_id}"): Call(),

@@ -98,6 +98,43 @@ def test_only_the_users_further_messages_are_evidence(offline: Service, user: st
     assert offline.turn("And now?", user=user)["memory"]["window"] == 1
 
 
+FURTHER = [
+    {"role": "user", "content": "The zebra is called Zoe.", "name": "Eve"},
+    {"role": "assistant", "content": "Zebras sleep standing."},
+    {"role": "tool", "content": "zebra: 3 results"},
+    {"role": "system", "content": "Speak of a zebra politely."},
+]
+
+
+def points(running: Service, user: str) -> int:
+    found: int = running.get("/memory-stats", user_id=user)["points"]
+    return found
+
+
+def test_what_people_and_agents_further_said_is_found(tmp_path: Path) -> None:
+    with service(tmp_path) as running:
+        store(running, body("u", "Let us talk.", messages=FURTHER, turn_id="one", wait_for_memory=True))
+        given = {"user_id": "u", "query": "zebra", "kinds": ["episode"], "score_threshold": -1.0}
+        hits = running.http.post("/api/memory/search", json=given).json()["hits"]
+        assert {hit["content"] for hit in hits} == {
+            *("Let us talk.", "The zebra is called Zoe.", "Zebras sleep standing.", "Noted.")
+        }
+        (eve,) = [hit for hit in hits if hit["name"] == "Eve"]
+        assert (eve["role"], eve["turn_id"]) == ("user", "one")
+        assert points(running, "u") == 4
+        assert running.get("/api/admin/doctor")["healthy"]
+        assert running.http.post("/api/admin/reindex", json={}).status_code == 200
+        again = running.http.post("/api/memory/search", json=given).json()["hits"]
+        assert [(hit["id"], hit["score"]) for hit in again] == [(hit["id"], hit["score"]) for hit in hits]
+        running.stop()
+        running.start()
+        assert running.get("/api/admin/doctor")["healthy"]
+        assert running.http.delete("/api/threads/t1", params={"user_id": "u"}).status_code == 204
+        assert points(running, "u") == 0
+        report = running.get("/api/admin/doctor")
+        assert (report["healthy"], report["users"]) == (True, 0)
+
+
 def test_what_is_not_to_be_learned_is_found_all_the_same(offline: Service, user: str) -> None:
     turn = store(offline, body(user, "My name is Carol.", learn=False, wait_for_memory=True))
     update = turn["memory"]["update"]
@@ -165,6 +202,8 @@ def test_it_is_exported_imported_and_erased_with_its_further_messages(offline: S
     assert answer.status_code == 200, answer.text
     for turn_id, turn in before.items():
         assert offline.get(f"/api/turns/{turn_id}", user_id=user) == turn
+    assert "I keep zebras." in searched(offline, user, "zebras")
+    assert points(offline, user) == 4
 
 
 def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:

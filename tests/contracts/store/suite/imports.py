@@ -70,7 +70,14 @@ class ImportsContract:
         assert [exchange.user.further for exchange in exchanges] == [further, ()]
         assert [turn async for turns in store.conversations.every(ADA) for turn in turns] == expected
         assert await store.conversations.count_messages("ada") == 4
+        searchable = [one for turn in expected for one in turn.spoken]
+        assert len(searchable) == 4 + 2 * sum(map(bool, NASTY_TEXTS))
+        found = [one async for batch in store.conversations.indexed_messages(user_id="ada") for one in batch]
+        assert sorted(found, key=lambda one: one.id) == sorted(searchable, key=lambda one: one.id)
+        assert await store.conversations.count_indexed_messages() == len(searchable)
+        assert (await store.counts.count(ADA)).messages == 4
         assert await store.conversations.remove(user_id="ada", turn_ids=["turn1"]) == 2
+        assert await store.conversations.count_indexed_messages() == 2
         assert await store.conversations.messages(ADA_T1, limit=9) == said(expected[1:])
 
     @pytest.mark.parametrize("content", NASTY_TEXTS)
