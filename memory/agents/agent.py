@@ -1,4 +1,4 @@
-"""What the memory of one thread can do, whether it lies in this process or is a service's."""
+"""Names the verbs of the memory of one thread, whether it lies in this process or is a service's."""
 
 import warnings
 from abc import ABC, abstractmethod

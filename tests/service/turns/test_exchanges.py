@@ -132,7 +132,7 @@ def test_what_people_and_agents_further_said_is_found(tmp_path: Path) -> None:
         assert running.http.delete("/api/threads/t1", params={"user_id": "u"}).status_code == 204
         assert points(running, "u") == 0
         report = running.get("/api/admin/doctor")
-        assert (report["healthy"], report["users"]) == (True, 0)
+        assert (report["healthy"], report["users"]) == (True, [])
 
 
 def test_what_is_not_to_be_learned_is_found_all_the_same(offline: Service, user: str) -> None:
