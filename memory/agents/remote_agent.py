@@ -15,7 +15,7 @@ from recollect.memory.exchanges.reading import read_exchange
 from recollect.memory.facts.fact_edit import FactEdit, check_key
 from recollect.memory.recall.turn_options import TurnOptions
 from recollect.memory.values.decision import FactScope
-from recollect.memory.values.errors import NotFound
+from recollect.memory.values.errors import IndexUnavailable, NotFound
 from recollect.memory.values.fact import FactStatus
 from recollect.memory.values.mem_config import Scoped
 from recollect.memory.values.scope import Scope, is_id
