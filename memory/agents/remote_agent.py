@@ -70,7 +70,8 @@ class RemoteAgent(Agent):
 
     @override
     async def context(self, message: str, **memory: Unpack[TurnOptions]) -> Json:
-        return await self._post("/api/context", {"message": message, "memory": memory}, repeatable=True)
+        given = {name: value for name, value in memory.items() if value is not None}
+        return await self._post("/api/context", {"message": message, "memory": given}, repeatable=True)
 
     @override
     async def store_message(
