@@ -135,7 +135,7 @@ def _agent(
 ) -> Agent:
     """Return the agent behind the one in front. Each is imported where it is wanted: neither needs the other."""
     if url is not None:
-        if not cfg is embedder is chat is None:
+        if any(own is not None for own in (cfg, embedder, chat)):
             raise ConfigurationError("cfg, embedder and chat are for a memory of this process, url names a service's.")
         from recollect.memory.agents.connection import ServiceConnection
         from recollect.memory.agents.remote_agent import RemoteAgent
