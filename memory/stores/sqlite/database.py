@@ -1,25 +1,23 @@
 """Holds the two connections to the SQLite file and translates its errors to ours, here alone.
 
-Writes share one connection and are single statements in autocommit: each runs whole in that connection's own thread, so
-a caller that is cancelled leaves a statement done or not done, never a transaction open. Reads have a connection of
-their own (WAL), so that none waits for a write's fsync. Rows are fetched in the thread; no cursor leaves it.
+Writes share one connection and are single statements, which are committed in groups (`group_commit`): a caller that is
+cancelled leaves a statement done or not done, never a transaction open. Reads have a connection of their own (WAL), so
+that none waits for a write's fsync. Rows are fetched in the thread; no cursor leaves it.
 """
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import aiosqlite
 
 from recollect.memory.stores.private_folder import make_folder
+from recollect.memory.stores.sqlite.group_commit import GroupCommit, Parameters, Row
 from recollect.memory.stores.sqlite.schema import OLDEST_SQLITE, prepare
 from recollect.memory.values.errors import ConfigurationError, StoreUnavailable
-
-Row = tuple[Any, ...]
-Parameters = Sequence[Any] | Mapping[str, Any]
 
 _BUSY_SECONDS = 2.0
 _MOST_IN_MEMORY = 100_000_000
@@ -35,7 +33,7 @@ _TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
 class SqliteDatabase:
     """The open file. `opening` counts its openings so far, with this one."""
 
-    def __init__(self, writer: aiosqlite.Connection, reader: aiosqlite.Connection, opening: int) -> None:
+    def __init__(self, writer: GroupCommit, reader: aiosqlite.Connection, opening: int) -> None:
         self.opening = opening
         self._writer = writer
         self._reader = reader
@@ -43,11 +41,15 @@ class SqliteDatabase:
 
     async def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return all rows of one query, which sees every write acknowledged before."""
-        return await self._run(self._reader, sql, parameters)
+        self._check_open()
+        with _translated():
+            return cast("list[Row]", await self._reader.execute_fetchall(sql, parameters))
 
     async def write(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Run one writing statement and return its rows; the write is durable by then."""
-        return await self._run(self._writer, sql, parameters)
+        self._check_open()
+        with _translated():
+            return await self._writer.run(sql, parameters)
 
     async def delete(self, sql: str, parameters: Parameters = ()) -> int:
         """Run one DELETE that returns 1 or 0 for each row, and return their sum. `scrub` removes the bytes."""
@@ -67,7 +69,7 @@ class SqliteDatabase:
         Raises:
             StoreUnavailable: another program's reading holds it up. The writes are done all the same.
         """
-        (busy, *_), *_ = await self.write(_TRUNCATE)
+        (busy, *_), *_ = await self._alone(_TRUNCATE)
         if busy:
             raise StoreUnavailable(
                 "Deleted, but the bytes are still in the log because another program reads the database in DATA_DIR; "
@@ -83,32 +85,42 @@ class SqliteDatabase:
         Raises:
             StoreUnavailable: the disk is full, or another program's reading holds it up.
         """
-        ((pages,),) = await self.write("PRAGMA page_count")
-        ((size,),) = await self.write("PRAGMA page_size")
+        ((pages,),) = await self._alone("PRAGMA page_count")
+        ((size,),) = await self._alone("PRAGMA page_size")
         is_large = pages * size > _MOST_IN_MEMORY
         if is_large:
-            await self.write("PRAGMA temp_store = FILE")
+            await self._alone("PRAGMA temp_store = FILE")
         try:
-            await self.write("VACUUM")
+            await self._alone("VACUUM")
         finally:
             if is_large:
-                await self.write("PRAGMA temp_store = MEMORY")
+                await self._alone("PRAGMA temp_store = MEMORY")
         await self.cut_off_log()
 
     def close(self) -> None:
         """Refuse all later calls."""
         self._is_closed = True
 
-    async def _run(self, connection: aiosqlite.Connection, sql: str, parameters: Parameters) -> list[Row]:
+    async def _alone(self, sql: str) -> list[Row]:
+        """Run a statement that no transaction may hold, after the writes before it."""
+        self._check_open()
+        with _translated():
+            return await self._writer.run(sql, joins=False)
+
+    def _check_open(self) -> None:
         if self._is_closed:
             raise StoreUnavailable("The database in DATA_DIR is closed; start the service again.")
-        try:
-            return cast("list[Row]", await connection.execute_fetchall(sql, parameters))
-        except sqlite3.Error as error:
-            raise StoreUnavailable(
-                f"The database in DATA_DIR cannot serve ({error}); "
-                "check the disk's space and health, then send the request again."
-            ) from error
+
+
+@contextmanager
+def _translated() -> Generator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreUnavailable(
+            f"The database in DATA_DIR cannot serve ({error}); "
+            "check the disk's space and health, then send the request again."
+        ) from error
 
 
 @asynccontextmanager
@@ -125,8 +137,9 @@ async def open_database(path: Path) -> AsyncGenerator[SqliteDatabase]:
     async with AsyncExitStack() as stack:
         try:
             opening = await asyncio.to_thread(_prepare_file, path)
-            writer = await stack.enter_async_context(_connect(path))
-            reader = await stack.enter_async_context(_connect(path))
+            writer = GroupCommit(await asyncio.to_thread(_connect_writer, path))
+            stack.push_async_callback(writer.close)
+            reader = await stack.enter_async_context(_connect_reader(path))
             await reader.execute_fetchall("PRAGMA query_only = ON")
         except (sqlite3.Error, OSError) as error:
             raise ConfigurationError(
@@ -139,13 +152,21 @@ async def open_database(path: Path) -> AsyncGenerator[SqliteDatabase]:
 
 
 @asynccontextmanager
-async def _connect(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
+async def _connect_reader(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
     async with aiosqlite.connect(path, isolation_level=None, timeout=_BUSY_SECONDS) as connection:
         await connection.executescript(_PRAGMAS)
-        # SQLite's own lower() knows the letters of ASCII alone.
         fold = connection.create_function("casefold", 1, str.casefold, deterministic=True)  # pyright: ignore[reportUnknownMemberType]  # typed in part
         await fold
         yield connection
+
+
+def _connect_writer(path: Path) -> sqlite3.Connection:
+    """Open the connection for writing; it is used in one thread at a time, though not in this one."""
+    connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False)
+    connection.executescript(_PRAGMAS)
+    # SQLite's own lower() knows the letters of ASCII alone.
+    connection.create_function("casefold", 1, str.casefold, deterministic=True)
+    return connection
 
 
 def _prepare_file(path: Path) -> int:
