@@ -16,7 +16,7 @@ from recollect.memory.transfer.file_names import file_name
 from recollect.memory.transfer.front_matter import NoFrontMatter, from_markdown, to_markdown
 
 _SEPARATOR = "<!-- assistant -->"
-_MESSAGE = ("timestamp", "name", "message_id", "metadata", "agent_id")
+_MESSAGE = ("timestamp", "name", "message_id", "metadata", "agent_id", "further")
 _ROLES = ("user", "assistant")
 
 

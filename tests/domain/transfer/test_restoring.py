@@ -284,3 +284,10 @@ async def test_records_and_responses_of_another_shape_are_refused(memory: Memory
     brought = await bring(memory, message(), message("assistant"), line)
     assert any(field in failed.error for failed in brought.failed), brought.failed
     assert not [shown for shown in await whole(memory) if shown["type"] in {"turn", "client_record"}]
+
+
+def test_further_messages_are_in_the_turns_markdown_file() -> None:
+    rain = {"role": "tool", "content": "---\nIt rains: 5°.", "created_at": TIME, "name": None, "metadata": {"a": [1]}}
+    lines = [message(further=[rain]), message("assistant"), turn()]
+    (file,) = MarkdownFiles().take(lines)
+    assert markdown_lines(file.content) == lines
