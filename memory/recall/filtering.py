@@ -15,6 +15,8 @@ from recollect.memory.values.filter_items import document_item, fact_item, messa
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message
 
+MESSAGES_AT_ONCE = 150
+"""How many messages are read at a time: checking them holds the event loop for about two milliseconds."""
 _Checked = tuple[datetime, str, bool]
 """A time, the id of a point, and whether its item fulfils the filter."""
 
@@ -48,7 +50,7 @@ async def newest_messages(timeline: Timeline, scope: Scope) -> AsyncIterator[Seq
     """Yield the newest messages of the scope in pages, one more than are checked, without their texts."""
     before: Message | None = None
     left = MOST_CHECKED + 1
-    while left and (page := await timeline.described(scope, limit=min(PAGE, left), before=before)):
+    while left and (page := await timeline.described(scope, limit=min(MESSAGES_AT_ONCE, left), before=before)):
         yield page
         before, left = page[-1], left - len(page)
 
