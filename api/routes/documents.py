@@ -10,9 +10,8 @@ from starlette.requests import ClientDisconnect
 from recollect.api.auth.caller import UserId, WhoCalls
 from recollect.api.errors import plain_error
 from recollect.api.routes.document_bodies import Sent, read_body, request_body
-from recollect.api.routes.filters import Filtered, shown
+from recollect.api.routes.filters import LABELLED, Filtered, shown
 from recollect.api.routes.hanging_up import Sender
-from recollect.api.routes.labels import LABELLED
 from recollect.api.routes.pages import Cursor, Limit, bad_cursor, from_cursor, to_cursor
 from recollect.api.schemas.document_answers import (
     AttachedAnswer,

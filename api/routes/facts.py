@@ -8,8 +8,7 @@ from fastapi.responses import JSONResponse
 
 from recollect.api.auth.caller import ADMIN_WRITES, Caller, WhoCalls, user_in_path
 from recollect.api.routes import filters
-from recollect.api.routes.filters import Filtered
-from recollect.api.routes.labels import LABELLED
+from recollect.api.routes.filters import LABELLED, Filtered
 from recollect.api.routes.pages import Cursor, Limit, bad_cursor, fact_of_cursor, from_cursor, to_cursor
 from recollect.api.routes.versions import ExpectedVersion, versioned_fact
 from recollect.api.schemas.answers import FactAnswer, FactsAnswer, HistoryAnswer

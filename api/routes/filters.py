@@ -1,13 +1,15 @@
-"""`?filter=` of lists and exports: a filter as JSON, and what an answer says of it."""
+"""Narrows what a request sees: to the `?filter=` of lists and exports, and to the label of an agent's key."""
 
 from typing import Annotated, Any
 
-from fastapi import Depends, Query
+from fastapi import Depends, Query, Request
 
 from recollect.api.auth.caller import WhoCalls
+from recollect.api.state import OpenMemory
 from recollect.memory.background.scanning import Fitting
 from recollect.memory.values.filter import Filter
 from recollect.memory.values.filter_reading import MOST_FILTER_CHARACTERS, read_filter_text
+from recollect.memory.values.scope import GLOBAL_USER
 
 SAID = 'Conditions as JSON, URL-encoded, such as {"project": "apollo", "priority": {"gte": 2}}.'
 
@@ -26,3 +28,32 @@ Filtered = Annotated[Filter | None, Depends(_filter)]
 def shown(found: Fitting[Any]) -> dict[str, Any]:
     """Return what a page says of its filter."""
     return {"filter": {"complete": found.is_complete}}
+
+
+_NAMING = frozenset({"fact_id", "memory_id", "document_id", "turn_id"})
+
+
+async def _check_label(request: Request, caller: WhoCalls, memory: OpenMemory) -> None:
+    """Check the label of the fact, document or turn that the path names.
+
+    Raises:
+        NotFound: it has another label than the caller's agent, or does not exist.
+    """
+    named = request.path_params
+    if caller.agent_id is None or not _NAMING.intersection(named):
+        return
+    user_id = named.get("user_id") or request.query_params.get("user_id")
+    is_global = request.url.path.startswith("/api/global/") or request.query_params.get("scope") == "global"
+    owner = GLOBAL_USER if is_global else caller.acts_for(user_id)
+    fact_id = named.get("fact_id") or named.get("memory_id")
+    if fact_id is not None:
+        caller.check_label((await memory.facts.fact(owner, fact_id)).agent_id)
+    if "document_id" in named:
+        caller.check_label((await memory.documents.document(owner, named["document_id"])).agent_id)
+    if "turn_id" in named:
+        turn = await memory.find_turn(user_id=owner, turn_id=named["turn_id"])
+        caller.check_label(turn.message.agent_id if turn is not None else None)
+
+
+LABELLED = Depends(_check_label)
+"""The dependency of routes whose path names a fact, a document or a turn."""

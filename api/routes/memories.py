@@ -6,8 +6,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 
 from recollect.api.auth.caller import Caller, UserId, WhoCalls
-from recollect.api.routes.filters import Filtered, shown
-from recollect.api.routes.labels import LABELLED
+from recollect.api.routes.filters import LABELLED, Filtered, shown
 from recollect.api.routes.pages import Cursor, Limit, fact_of_cursor, to_cursor
 from recollect.api.schemas.memory_answers import (
     FreeTextAnswer,

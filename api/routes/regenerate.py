@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 
 from recollect.api.auth.caller import ANYBODY, Caller, UserId, WhoCalls
 from recollect.api.routes.agent import STREAMED
-from recollect.api.routes.labels import LABELLED
+from recollect.api.routes.filters import LABELLED
 from recollect.api.schemas.answers import EXAMPLE_TURN, TurnAnswer
 from recollect.api.schemas.requests import Id, MemoryOptions
 from recollect.api.sse import stream_turn

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from recollect.api.auth.caller import UserId
-from recollect.api.routes.labels import LABELLED
+from recollect.api.routes.filters import LABELLED
 from recollect.api.schemas.answers import EXAMPLE_TURN, LearnAnswer, RehearsalAnswer, UndoAnswer
 from recollect.api.schemas.explained_answers import ExplainedTurnAnswer
 from recollect.api.schemas.requests import Id, LearnRequest, UndoRequest
