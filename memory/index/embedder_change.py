@@ -27,7 +27,8 @@ Json = dict[str, Any]
 class EmbedderChange:
     """The verbs of a change: `prepare`, `switch`, `back` and `drop`; each returns what `status` does, or progress.
 
-    One filling runs at a time in this process, in a task of its own that outlives the request for it.
+    One filling runs at a time in this process, in a task of its own that outlives the request for it. `_caught_up` is
+    the record that this process's own collections were last brought up to.
     """
 
     store: Store
@@ -36,6 +37,7 @@ class EmbedderChange:
     _progress: tuple[int, int] | None = field(init=False, default=None)
     _resuming: "asyncio.Task[None] | None" = field(init=False, default=None)
     _sweep: Sweep | None = field(init=False, default=None)
+    _caught_up: EmbedderChoice | None = field(init=False, default=None)
 
     def start(self) -> None:
         """Go on with what a killed process left, and follow other processes of a shared store."""
@@ -201,18 +203,21 @@ class EmbedderChange:
                 return
 
     async def _follow(self) -> None:
-        """Follow the record; where this process has an index of its own, bring its collections up to the store."""
-        before = self.sides.choice
+        """Follow the record; where this process has an index of its own, bring its collections up to the record."""
         await follow_quietly(self.sides)
-        if self.sides.choice == before or self.sides.serving.index.name == "qdrant":
+        before, choice = self._caught_up, self.sides.choice
+        if choice == before or self.sides.serving.index.name == "qdrant":
             return
-        if before is not None and before.followed is not None:
-            await self._drop_own(before.followed)
+        for spec in () if before is None else (before.serving, before.followed):
+            if spec is not None:
+                await self._drop_own(spec)
         for side in self.sides.all:
             await repair(self.store, side.index, side.embedder)
+        self._caught_up = choice
 
     async def _drop_own(self, spec: EmbedderSpec) -> None:
-        if self.sides.choice is not None and spec not in {self.sides.choice.serving, self.sides.choice.other}:
+        """Delete this process's own collection of an embedder that another process has dropped."""
+        if self.sides.choice is not None and spec not in {self.sides.choice.serving, self.sides.choice.followed}:
             await self.sides.serving.index.drop_other(spec.collection or "")
 
 

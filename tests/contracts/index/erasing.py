@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from recollect.memory.ports.vector_index import Query, VectorIndex
+from recollect.memory.ports.vector_index import Query, VectorIndex, collection_name
 from recollect.memory.values.errors import IndexUnavailable
 from recollect.memory.values.scope import Scope
-from tests.contracts.index.points import point, vector
+from tests.contracts.index.points import DIMENSION, MODEL, point, vector
 from tests.contracts.index.rebuilding import RebuildContract
 
 ADA, T1 = Scope("ada"), Scope("ada", "t1")
@@ -66,6 +66,26 @@ class ErasingContract(RebuildContract):
             assert await index.remaining(Scope("bob")) == 1
         async with self.opened(place, model="other", dimension=4) as other:
             assert await other.users() == ["bob"]
+
+    async def test_another_embedders_collection_is_dropped_with_all_its_generations(self, place: Any) -> None:
+        async with self.opened(place, model="other", dimension=4) as other:
+            await other.upsert([replace(point(1), dense=point(1).dense[:4])])
+            async with other.rebuilding() as successor:
+                await successor.points.upsert([replace(point(2), dense=point(2).dense[:4])])
+                await successor.promote()
+            async with other.rebuilding() as successor:
+                await successor.points.upsert([replace(point(3), dense=point(3).dense[:4])])
+        async with self.opened(place, model="another", dimension=4) as another:
+            await another.upsert([replace(point(4), dense=point(4).dense[:4])])
+        async with self.opened(place) as index:
+            await index.upsert([point(1)])
+            dropped, kept = sorted(await index.other_collections(), reverse=True)
+            await index.drop_other(dropped)
+            await index.drop_other(dropped)
+            await index.drop_other(collection_name(self.base, model=MODEL, dimension=DIMENSION))
+            assert await index.other_collections() == [kept]
+            assert await index.count() == 1
+            assert await index.remaining(ADA) == 2
 
     async def test_what_a_killed_rebuild_left_holds_nobody_who_was_erased(self, index: VectorIndex) -> None:
         await index.upsert([point(1), point(2, "bob")])

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import subprocess
 import sys
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.stores.edge.index import open_edge_index
+from recollect.memory.stores.edge.open_collections import OpenCollections
 from recollect.memory.values.scope import Scope
-from tests.contracts.index.points import point
+from tests.contracts.index.points import DIMENSION, MODEL, point
 from tests.contracts.index.test_edge import opened
 
 ADA = Scope("adasecret")
@@ -109,3 +111,27 @@ async def test_a_killed_erasure_leaves_everyone_else_whole_and_is_done_by_the_ne
         await index.erase(ADA)
         assert texts(tmp_path) == []
         assert await index.count() == 40
+
+
+async def test_two_embedders_open_side_by_side_erase_each_its_own_and_a_drop_leaves_no_bytes(tmp_path: Path) -> None:
+    beside = OpenCollections()
+    async with opened(tmp_path) as index:
+        await fill(index)
+    async with (
+        open_edge_index(tmp_path, base="edge", model=MODEL, dimension=DIMENSION, beside=beside) as index,
+        AsyncExitStack() as second,
+    ):
+        other = await second.enter_async_context(
+            open_edge_index(tmp_path, base="edge", model="other", dimension=DIMENSION, beside=beside)
+        )
+        await fill(other)
+        await index.remove(user_id="bob", ids=(await index.ids(scope=Scope("bob")))[:1])
+        assert (await index.erase(ADA), await other.erase(ADA)) == (40, 40)
+        assert texts(tmp_path) == []
+        (name,) = await index.other_collections()
+        await index.drop_other(name)
+        assert await other.count() == 40  # it is open
+        await second.aclose()
+        await index.drop_other(name)
+        assert [found for found in names(tmp_path) if found.startswith(name)] == []
+        assert await index.count() == 39

@@ -227,3 +227,31 @@ def test_when_a_process_dies_the_other_goes_on_after_the_lease(
     assert said(survivor, user) == [f"my pet is cat, says {user}", "It holds the thread.", "The next one."]
     assert survivor.turn("It holds the thread.", user=user, turn_id="two")["reply"] == "All right."
     assert len(texts(survivor, user=user)) == 6
+
+
+def test_both_follow_a_change_of_the_embedder(
+    tmp_path_factory: pytest.TempPathFactory,
+    fake: FakeOpenAI,
+    settings: dict[str, str],
+    database: Database[Document],
+) -> None:
+    own = {**settings, "EMBEDDING_MODEL": "lexical", "MONGODB_DATABASE": f"{database.name}_embedders"}
+    with ExitStack() as opened:
+        opened.callback(database.client.drop_database, own["MONGODB_DATABASE"])
+        one, two = (opened.enter_context(service(tmp_path_factory.mktemp(name), **own)) for name in ("one", "two"))
+        one.turn("I saw number 7 today.", wait_for_memory=True)
+        for line in one.http.post("/api/admin/embedder/prepare", json={"model": "fake-embed"}).text.splitlines():
+            assert "error" not in line
+        two.turn("I saw number 8 today.", wait_for_memory=True)
+        one.http.post("/api/admin/embedder/switch")
+
+        def follows() -> bool:
+            status = two.get("/api/admin/embedder")
+            return status["serving"]["model"] == "fake-embed" and status["serving"]["points"] >= 2
+
+        until(follows)
+        body = {"user_id": "ada", "query": "Which number 8 did I see?", "kinds": ["episode"]}
+        assert "number 8" in two.http.post("/api/memory/search", json=body).json()["hits"][0]["content"]
+        assert one.http.post("/api/admin/embedder/drop").status_code == 200
+        until(lambda: two.get("/api/admin/embedder")["other"] is None)
+        until(lambda: not [item for item in (two.data_dir / "index").iterdir() if "lexical" in item.name])
