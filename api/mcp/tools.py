@@ -114,7 +114,7 @@ async def search_memory(memory: Memory, whose: Whose, said: SearchMemory) -> Jso
         coverage=said.coverage,
     )
     recalled = await memory.recall.find(Scope(whose.user_id, said.thread_id), said.query, options)
-    return {"hits": [hit.as_json() for hit in recalled.hits], **recalled.filter_json}
+    return {"hits": [hit.as_json() for hit in recalled.hits], **recalled.degraded_json, **recalled.filter_json}
 
 
 def _filter(said: Json | None) -> Filter | None:

@@ -35,5 +35,6 @@ async def search(body: SearchRequest, memory: OpenMemory, caller: WhoCalls) -> J
     options = replace(options, filter=caller.narrowed(options.filter))
     recalled = await memory.recall.find(scope, body.query, options, now=body.now)
     took = round((perf_counter() - started) * 1000, 3)
-    answer: dict[str, Any] = {"hits": [hit.as_json() for hit in recalled.hits], "took_ms": took, **recalled.filter_json}
+    answer: dict[str, Any] = {"hits": [hit.as_json() for hit in recalled.hits], "took_ms": took}
+    answer |= {**recalled.degraded_json, **recalled.filter_json}
     return JSONResponse({**answer, "trace": recalled.trace_json()} if body.explain else answer)

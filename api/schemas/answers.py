@@ -304,6 +304,9 @@ class SearchAnswer(BaseModel):
 
     hits: list[HitAnswer]
     took_ms: float
+    degraded: list[Literal["search_memories"]] | None = Field(
+        None, description="Only while the index is down: the newest 2,000 memories were searched, by words."
+    )
     filter: FilterAnswer | None = Field(None, description=FILTERED)
     trace: list[TracedAnswer] | None = Field(None, description="Only with `explain`.")
 

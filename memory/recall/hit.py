@@ -104,12 +104,19 @@ class CandidateTrace:
 class Recalled:
     """The hits, best first. `trace` yields each candidate's trace when it is called, those of the hits first.
 
-    `is_complete` tells of a search with a filter whether all items were checked; None of one without.
+    `is_complete` tells of a search with a filter whether all items were checked; None of one without. `is_degraded`:
+    the index was down, and the newest items were searched by words.
     """
 
     hits: Sequence[Hit] = field(default_factory=list[Hit])
     trace: Callable[[], Iterable[CandidateTrace]] = tuple
     is_complete: bool | None = None
+    is_degraded: bool = False
+
+    @property
+    def degraded_json(self) -> dict[str, Any]:
+        """Return what an answer says of a search without the index: nothing where it had it."""
+        return {"degraded": ["search_memories"]} if self.is_degraded else {}
 
     @property
     def filter_json(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from recollect.memory.ports.embedder import Embedder
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.ports.reranker import Reranker
 from recollect.memory.ports.store import Store
-from recollect.memory.ports.vector_index import SparseVector, VectorIndex, episode, fact_point_id
+from recollect.memory.ports.vector_index import Entry, SparseVector, VectorIndex, episode, fact_point_id
 from recollect.memory.recall.attachments import NOTHING, SearchableDocuments
 from recollect.memory.recall.candidate import Candidate
 from recollect.memory.recall.candidate_filter import CandidateFilter
@@ -29,6 +29,7 @@ from recollect.memory.recall.coverage import (
 from recollect.memory.recall.coverage_questions import WANTED, WHOLE_PERIOD, why_covered
 from recollect.memory.recall.filtering import Allowed, allowed_points
 from recollect.memory.recall.hit import Hit, Recalled
+from recollect.memory.recall.newest import newest_facts, newest_first, newest_messages, unindexed_messages
 from recollect.memory.recall.packing import Packed, pack
 from recollect.memory.recall.query import PreparedQuery, prepare
 from recollect.memory.recall.ranking import RELEVANT, Scored, blend, is_relevant, mmr, rank, recency, within
@@ -40,7 +41,7 @@ from recollect.memory.recall.verification import verify
 from recollect.memory.temporal.interval_questions import asks_for_nothing_else
 from recollect.memory.temporal.temporal import MOST_CHARACTERS, Found, find_interval, read_timezone
 from recollect.memory.temporal.time_languages import languages_of
-from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.errors import IndexUnavailable, InvalidRequest, Problem
 from recollect.memory.values.filter_items import message_item
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.period import Period
@@ -60,7 +61,9 @@ MMR_CANDIDATES = 4
 MOST_ROUNDS = 4
 """How often candidates are retrieved again at most, because repeats took the places."""
 RECENT = 5
-"""How many messages `fallback_recent` returns at most."""
+"""How many memories `fallback_recent` returns at most."""
+LOOKED_THROUGH = 2_000
+"""How many of the newest items a search looks through while the index is down."""
 MOST_TAGGED = 500
 """How many facts with each wanted tag are read at most, newest first."""
 
@@ -122,7 +125,13 @@ class Search:
         names = await self.store.timeline.names(request.scope.user_id, limit=MOST_NAMES)
         period = named.period if named is not None else None
         query = await off_loop(lambda: prepare(request.text, names=names, period=period), [request.text])
-        candidates = await self._uncrowded(request, await self._candidate_query(request, query, allowed, now))
+        asked = await self._candidate_query(request, query, allowed, now)
+        try:
+            candidates = await self._uncrowded(request, asked)
+        except IndexUnavailable:
+            if request.for_turn:
+                raise  # a turn goes on without its search
+            return await self._by_words(request, query, now)
         candidates = [one for one in candidates if not _is_in_view(one, request)]
         # Verified before the ranking: a dropped candidate must not set the scale on which the others are scored.
         verification = await verify(
@@ -230,8 +239,8 @@ class Search:
         filtered.keep(lambda one: is_relevant(one.candidate), "threshold", reason)
 
     def _is_small(self, request: Request, scored: Sequence[Scored]) -> bool:
-        """Tell whether the memory is small enough to be returned whole. Each shown turn counts as two messages."""
-        return request.options.score_threshold is None and len(scored) + 2 * len(request.shown) <= SMALL
+        """Tell whether the memory is small enough to be returned whole; what the caller shows does not count."""
+        return request.options.score_threshold is None and len(scored) <= SMALL
 
     async def _order(self, request: Request, filtered: CandidateFilter, now: datetime) -> None:
         """Rerank, blend with recency and diversify where asked for, then keep the best `top_k` in their final order."""
@@ -282,12 +291,56 @@ class Search:
         return _fitting(packed, budget, filtered)
 
     async def _recent(self, request: Request, filtered: CandidateFilter, now: datetime) -> list[Hit]:
-        """Return the newest few messages, newest first, in place of hits."""
+        """Return the newest few memories, newest first, in place of hits."""
         few = min(RECENT, request.options.top_k)
-        latest = await self.store.timeline.latest(request.scope, limit=_most_read(request, few))
-        hits = _unranked(latest, request, now)[:few]
+        entries = await self._newest(request, now, limit=_most_read(request, few))
+        hits = [Hit(entry, 0.0, 0.0, recency(entry.created_at, now)) for entry in entries[:few]]
         filtered.add("recent", hits)
         return hits
+
+    async def _newest(self, request: Request, now: datetime, *, limit: int, is_down: bool = False) -> list[Entry]:
+        """Return the newest messages and facts, newest first; `is_down`: those that wait for the index, too."""
+        options, scope = request.options, request.scope
+        messages = list[Message]()
+        if "episode" in options.kinds and not options.tags:
+            messages = await newest_messages(self.store, scope, limit=limit, asked=options.filter)
+            if is_down:
+                messages += await unindexed_messages(self.store, scope, asked=options.filter)
+        facts = list[Entry]()
+        if "fact" in options.kinds:
+            facts = await newest_facts(
+                self.store,
+                Scope(scope.user_id, request.thread_id or scope.thread_id),
+                options,
+                now=now,
+                homes=request.fact_homes,
+                given_apart=request.for_turn,
+            )
+        shown = set(request.shown)
+        messages = [message for message in messages if message.turn_id not in shown]
+        return newest_first(messages, facts, options.kinds)[:limit]
+
+    async def _by_words(self, request: Request, query: PreparedQuery, now: datetime) -> Recalled:
+        """Search the newest items of the store by words, because the index is down."""
+        options = request.options
+        entries = await self._newest(request, now, limit=LOOKED_THROUGH, is_down=True)
+        if query.period is not None and options.time == "filter":
+            period = query.period
+            entries = [entry for entry in entries if within(period, entry.created_at) == 1]
+
+        def ranked() -> list[Hit]:
+            found = [
+                Hit(entry, query.relevance(entry.content), 0.0, recency(entry.created_at, now)) for entry in entries
+            ]
+            return sorted(_once([hit for hit in found if hit.score > 0]), key=lambda hit: (-hit.score, -hit.recency))
+
+        hits: Sequence[Hit] = (await off_loop(ranked, [entry.content for entry in entries]))[: options.top_k]
+        filtered = CandidateFilter([])
+        filtered.add("recent", hits)
+        if options.token_budget is not None:
+            packed = pack(hits, options.token_budget, relevance=query.relevance, neighbours={})
+            hits = _fitting(packed, options.token_budget, filtered)
+        return Recalled(hits, filtered.trace, None if options.filter is None else False, is_degraded=True)
 
     async def _covered(
         self,

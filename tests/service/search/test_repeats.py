@@ -36,7 +36,7 @@ def test_what_one_speaker_says_in_seven_threads_is_one_hit(offline: Service, use
 
 def test_another_speaker_or_kind_is_no_repeat_and_a_thread_has_its_own(offline: Service, user: str) -> None:
     take_in(offline, lines(user, [*said(1, TEA), ("2026-02-01T09:00:05Z", "t0", "assistant", TEA[0])]))
-    offline.http.post("/api/memory/add", json={"user_id": user, "content": TEA[0]})
+    offline.http.post("/api/memory", json={"user_id": user, "content": TEA[0]}).raise_for_status()
     assert len(search(offline, user, "green tea")["hits"]) >= 2
     assert all(hit["repeats"] is None for hit in search(offline, user, "green tea")["hits"])
     take_in(offline, lines(f"{user}-2", said(3, TEA)))

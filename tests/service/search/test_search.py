@@ -96,10 +96,45 @@ def test_a_long_query_is_searched(offline: Service, user: str) -> None:
     assert search(offline, user, "strong tea " * 2_900, score_threshold=-1.0)
 
 
-def test_an_index_that_is_down_is_said(tmp_path: Path, fake: FakeOpenAI) -> None:
+def test_four_memories_beside_three_turns_are_all_given(offline: Service, user: str) -> None:
+    notes = ["Ada plays chess.", "Ada owns a boat.", "Ada paints birds.", "Ada bakes bread."]
+    for note in notes:
+        offline.http.post("/api/memory", json={"user_id": user, "content": note}).raise_for_status()
+    for message in ("Hello.", "How are you?", "Good to hear."):
+        offline.turn(message, user=user, wait_for_memory=True)
+    asked = {"user_id": user, "thread_id": "t1", "message": "zebra quux"}
+    hits = offline.http.post("/api/context", json=asked).json()["hits"]
+    assert sorted(hit["content"] for hit in hits) == sorted(notes)
+
+
+def test_for_want_of_a_hit_the_newest_facts_are_given_too(offline: Service, user: str) -> None:
+    offline.turn("Hello there.", user=user, wait_for_memory=True)
+    offline.http.put(f"/api/users/{user}/facts/by-key/drink", json={"value": "tea"})
+    far = {"score_threshold": 1.0, "fallback_recent": True}
+    newest = search(offline, user, "zebra quux", **far)
+    assert [hit["kind"] for hit in newest] == ["fact", "episode", "episode"]
+    assert [hit["kind"] for hit in search(offline, user, "zebra quux", **far, kinds=["fact"])] == ["fact"]
+
+
+def test_with_the_index_down_the_newest_are_searched_by_words(tmp_path: Path, fake: FakeOpenAI) -> None:
     with service(tmp_path, **model_settings(fake.url), QDRANT_URL="http://127.0.0.1:9") as running:
-        answer = running.http.post("/api/memory/search", json={"user_id": "ada", "query": "tea"})
-        refused(answer, 503, "store_unavailable")
+        for message in ("I like strong tea.", "My car is red.", "I LIKE strong tea!"):
+            running.turn(message)
+        running.http.put("/api/users/ada/facts/by-key/drink", json={"value": "tea", "pinned": True})
+        running.turn("I like tea too.", user="bob")
+        answer = running.http.post("/api/memory/search", json={"user_id": "ada", "query": "Which tea?"})
+        assert (answer.status_code, answer.json()["degraded"]) == (200, ["search_memories"])
+        found = [
+            (hit["kind"], hit["content"], hit["repeats"] and hit["repeats"]["count"]) for hit in answer.json()["hits"]
+        ]
+        assert sorted(found, key=str) == [
+            ("episode", "I LIKE strong tea!", 2),
+            ("fact", "drink: tea", None),
+        ]
+        only = {"user_id": "ada", "query": "tea", "kinds": ["fact"], "top_k": 1}
+        assert [hit["kind"] for hit in running.http.post("/api/memory/search", json=only).json()["hits"]] == ["fact"]
+        turn = running.turn("Which tea?", memory={"window": 0})
+        assert (turn["memory"]["hits"], turn["memory"]["degraded"]) == ([], ["search_memories"])
 
 
 def test_an_embedder_that_is_down_is_said(tmp_path: Path, fake: FakeOpenAI) -> None:
