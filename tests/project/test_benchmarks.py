@@ -48,7 +48,8 @@ def test_a_turn_makes_one_chat_call_before_its_reply_and_one_after(
 
     assert {(turn["chat before"], turn["extraction after"], turn["others"]) for turn in turns} == {(1, 1, 0)}
     assert turns[0]["embedding before"] == 0
-    assert turns[-1]["embedding before"] == (0 if talk == "lexical" else 1)
+    # The point of a fact that the turn before taught may be made beside the next turn.
+    assert turns[-1]["embedding before"] in {"lexical": (0,), "fake-embed": (1,), "different": (1, 2)}[talk]
 
 
 @pytest.mark.parametrize("talk", ["lexical", "fake-embed", "different"])
