@@ -33,9 +33,9 @@ def key_header(api_key: str | None, *, named: str = "api_key") -> dict[str, str]
     Raises:
         ConfigurationError: no key looks like it.
     """
-    if api_key is None:
+    if not api_key:  # an empty variable of the environment names none
         return {}
-    if not (api_key and api_key.isascii() and api_key.isprintable()):
+    if not (api_key.isascii() and api_key.isprintable()):
         raise ConfigurationError(f"{named} holds characters that no key has.")
     return {"Authorization": f"Bearer {api_key}"}
 
