@@ -6,15 +6,14 @@ from typing import Annotated, Literal, NamedTuple
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from recollect.api.auth.caller import ADMIN_WRITES, Caller, WhoCalls, user_in_path
+from recollect.api.auth.caller import ADMIN_WRITES, WhoCalls, user_in_path
 from recollect.api.routes import filters
-from recollect.api.routes.filters import LABELLED, Filtered
+from recollect.api.routes.filters import LABELLED, Filtered, labelled
 from recollect.api.routes.pages import Cursor, Limit, bad_cursor, fact_of_cursor, from_cursor, to_cursor
 from recollect.api.routes.versions import ExpectedVersion, versioned_fact
 from recollect.api.schemas.answers import FactAnswer, FactsAnswer, HistoryAnswer
 from recollect.api.schemas.requests import FactRequest, Id, Time
 from recollect.api.state import OpenMemory
-from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.memory import Memory
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.values.fact import KEY_PATTERN
@@ -146,7 +145,7 @@ async def put_fact(
     owner: Owner, key: Key, body: FactRequest, memory: OpenMemory, version: ExpectedVersion, caller: WhoCalls
 ) -> JSONResponse:
     """Return the fact as it is now."""
-    return versioned_fact(await memory.facts.put(owner, key, _labelled(body, caller), version=version))
+    return versioned_fact(await memory.facts.put(owner, key, labelled(body, caller), version=version))
 
 
 @verbs.get(
@@ -172,7 +171,7 @@ async def patch_fact(
     owner: Owner, fact_id: Id, body: FactRequest, memory: OpenMemory, version: ExpectedVersion, caller: WhoCalls
 ) -> JSONResponse:
     """Return the fact as it is now."""
-    return versioned_fact(await memory.facts.patch(owner, fact_id, _labelled(body, caller), version=version))
+    return versioned_fact(await memory.facts.patch(owner, fact_id, labelled(body, caller), version=version))
 
 
 @verbs.delete(
@@ -227,14 +226,6 @@ async def approve_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONRes
 async def reject_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> JSONResponse:
     """Return the fact as it is now."""
     return JSONResponse((await memory.facts.reject(owner, fact_id)).as_json())
-
-
-def _labelled(body: FactRequest, caller: Caller) -> FactEdit:
-    """Return the edit, with the label of the caller's own agent."""
-    edit, label = body.edit(), caller.label(body.agent_id)
-    if label is not None:
-        edit["agent_id"] = label
-    return edit
 
 
 def _place(cursor: str | None) -> int:

@@ -4,9 +4,12 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 
-from recollect.api.auth.caller import WhoCalls
+from recollect.api.auth.caller import Caller, WhoCalls
+from recollect.api.schemas.memory_answers import MemoryChange, MemoryRequest
+from recollect.api.schemas.requests import FactRequest
 from recollect.api.state import OpenMemory
 from recollect.memory.background.scanning import Fitting
+from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.values.filter import Filter
 from recollect.memory.values.filter_reading import MOST_FILTER_CHARACTERS, read_filter_text
 from recollect.memory.values.scope import GLOBAL_USER
@@ -57,3 +60,11 @@ async def _check_label(request: Request, caller: WhoCalls, memory: OpenMemory) -
 
 LABELLED = Depends(_check_label)
 """The dependency of routes whose path names a fact, a document or a turn."""
+
+
+def labelled(body: FactRequest | MemoryRequest | MemoryChange, caller: Caller) -> FactEdit:
+    """Return the edit, with the label of the caller's own agent."""
+    edit, label = body.edit(), caller.label(body.agent_id)
+    if label is not None:
+        edit["agent_id"] = label
+    return edit

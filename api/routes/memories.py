@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 
-from recollect.api.auth.caller import Caller, UserId, WhoCalls
-from recollect.api.routes.filters import LABELLED, Filtered, shown
+from recollect.api.auth.caller import UserId, WhoCalls
+from recollect.api.routes.filters import LABELLED, Filtered, labelled, shown
 from recollect.api.routes.pages import Cursor, Limit, fact_of_cursor, to_cursor
 from recollect.api.schemas.memory_answers import (
     FreeTextAnswer,
@@ -20,7 +20,6 @@ from recollect.api.schemas.memory_answers import (
 )
 from recollect.api.schemas.requests import Id
 from recollect.api.state import OpenMemory
-from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.values.scope import Scope
 
 router = APIRouter(prefix="/api/memory", tags=["memory"], dependencies=[LABELLED])
@@ -67,7 +66,7 @@ async def list_memories(
 )
 async def post_memory(body: MemoryRequest, memory: OpenMemory, caller: WhoCalls) -> JSONResponse:
     """Return the memory as it is stored."""
-    written = await memory.facts.write_note(caller.acts_for(body.user_id), _labelled(body, caller))
+    written = await memory.facts.write_note(caller.acts_for(body.user_id), labelled(body, caller))
     if written.known:
         return JSONResponse({**as_memory(written.fact), "known": True})
     return JSONResponse(as_memory(written.fact), status_code=201)
@@ -113,7 +112,7 @@ async def patch_memory(
 ) -> JSONResponse:
     """Return the memory as it is now."""
     await memory.facts.note(user_id, memory_id)
-    return JSONResponse(as_memory(await memory.facts.patch(user_id, memory_id, _labelled(body, caller))))
+    return JSONResponse(as_memory(await memory.facts.patch(user_id, memory_id, labelled(body, caller))))
 
 
 @router.delete(
@@ -127,11 +126,3 @@ async def forget_memory(memory_id: Id, user_id: UserId, memory: OpenMemory) -> R
     """Nothing; 404 where there is nothing of it."""
     await memory.facts.forget_note(user_id, memory_id)
     return Response(status_code=204)
-
-
-def _labelled(body: MemoryRequest | MemoryChange, caller: Caller) -> FactEdit:
-    """Return the edit, with the label of the caller's own agent."""
-    edit, label = body.edit(), caller.label(body.agent_id)
-    if label is not None:
-        edit["agent_id"] = label
-    return edit

@@ -5,7 +5,7 @@
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, cast, get_args
@@ -95,17 +95,6 @@ def of_agent(agent_id: str, asked: Filter | None = None) -> Filter:
     """Return the filter for what has the label of this agent, and fulfils `asked`."""
     labelled = Condition("agent_id", is_reserved=True, operator="eq", operand=agent_id)
     return labelled if asked is None else AllOf((labelled, asked))
-
-
-def conditions_of(asked: Filter) -> Iterator[Condition]:
-    """Yield every condition of the filter."""
-    if isinstance(asked, Condition):
-        yield asked
-    elif isinstance(asked, Not):
-        yield from conditions_of(asked.part)
-    else:
-        for part in asked.parts:
-            yield from conditions_of(part)
 
 
 def read_instant(text: str) -> datetime | None:
