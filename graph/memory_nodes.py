@@ -137,6 +137,8 @@ async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
     chat = live.chat
     history = fingerprint(chat.history) if live.placed is not None and not chat.appends else None
     result = turn_result(state, timings, history=history, response=with_rounds(chat))
+    if (trace_id := memory.observer.trace_id()) is not None:
+        result["trace_id"] = trace_id
     commit = memory.commit_anew if live.regenerates else memory.commit
     turn = await commit(
         message,

@@ -9,6 +9,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from recollect.api.telemetry.current_trace import current_trace_id
 from recollect.api.telemetry.masking import Masking, told_error
 
 _STANDARD = frozenset(vars(logging.LogRecord("", 0, "", 0, "", None, None))) | {"message", "asctime", "color_message"}
@@ -81,7 +82,10 @@ def _fields(record: logging.LogRecord) -> dict[str, str]:
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
-    return {name: value for name, value in vars(record).items() if name not in _STANDARD}
+    """Return the record's fields, and the trace that it was logged in, where there is one."""
+    extra = {name: value for name, value in vars(record).items() if name not in _STANDARD}
+    trace_id = current_trace_id()
+    return extra if trace_id is None else {**extra, "trace_id": trace_id}
 
 
 def configure_logging(level: str, *, as_json: bool = False, secrets: Sequence[str] = ()) -> None:

@@ -1,6 +1,8 @@
 """`GET /metrics`: the figures that Prometheus scrapes, counted by this process since its start."""
 
+from dataclasses import dataclass
 from time import perf_counter
+from typing import Self
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import (
@@ -15,9 +17,10 @@ from typing_extensions import override
 
 from recollect.api.auth.caller import ADMIN_ONLY
 from recollect.api.state import OpenMemory
+from recollect.api.telemetry.conventions import CALL_BUCKETS, MEMORY_OPERATIONS, TOKEN_BUCKETS
 from recollect.api.telemetry.gauges import Evictions, pending_updates
 from recollect.memory.ports.chat_model import Usage
-from recollect.memory.ports.observing import UNWATCHED, Observer, Watched
+from recollect.memory.ports.observing import UNWATCHED, ModelCall, ModelOperation, Observer, Watched
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.values.turn import Turn
@@ -50,13 +53,27 @@ class Metrics(Observer):
         self._calls = Counter(
             "recollect_model_calls", "Calls of chat models and embedders.", ["model"], registry=self.registry
         )
+        self._seconds_of_calls = Histogram(
+            "gen_ai_client_operation_duration_seconds",
+            "Time taken by calls of models and operations on memory, by OpenTelemetry's GenAI conventions.",
+            ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"],
+            buckets=CALL_BUCKETS,
+            registry=self.registry,
+        )
+        self._tokens_of_calls = Histogram(
+            "gen_ai_client_token_usage",
+            "Tokens of a model's call as its provider counted them, by the same conventions.",
+            ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_type"],
+            buckets=TOKEN_BUCKETS,
+            registry=self.registry,
+        )
         tokens = Counter(
             "recollect_model_tokens", "Tokens as providers counted them.", ["direction"], registry=self.registry
         )
         self._input, self._output = tokens.labels("input"), tokens.labels("output")
         # Children are kept here, because finding one by its label takes longer than counting.
-        self._stages: dict[str, Histogram] = {}
-        self._models: dict[str, Counter] = {}
+        self._stages: dict[str, tuple[Histogram, ...]] = {}
+        self._models: dict[tuple[str, str, str], _Figures] = {}
 
     @override
     def turn(self, user_id: str, turn_id: str) -> Watched:
@@ -75,8 +92,10 @@ class Metrics(Observer):
         """Time the stage."""
         seconds = self._stages.get(name)
         if seconds is None:
-            seconds = self._stages[name] = self._seconds.labels(name)
-        return _Timed(seconds)
+            operation = MEMORY_OPERATIONS.get(name)
+            also = () if operation is None else (self._seconds_of_calls.labels(operation, "recollect", ""),)
+            seconds = self._stages[name] = (self._seconds.labels(name), *also)
+        return _Timed(*seconds)
 
     @override
     def step(self, name: str, turn: Turn) -> Watched:
@@ -84,22 +103,30 @@ class Metrics(Observer):
         return self.stage(name)
 
     @override
-    def model_call(self, name: str, model: str) -> Watched:
-        """Count the call, whether it succeeds or fails."""
-        calls = self._models.get(model)
-        if calls is None:
+    def model_call(self, operation: ModelOperation, model: str, provider: str) -> ModelCall:
+        """Count and time the call, whether it succeeds or fails."""
+        figures = self._models.get((operation, model, provider))
+        if figures is None:
             label = model if len(self._models) < MOST_MODELS else "other"
-            calls = self._calls.labels(label)
+            figures = self._figures(operation, label, provider)
             if label == model:
-                self._models[model] = calls
-        calls.inc()
-        return UNWATCHED
+                self._models[operation, model, provider] = figures
+        figures.calls.inc()
+        return _TimedCall(figures)
 
     @override
-    def tokens(self, usage: Usage) -> None:
-        """Add the tokens that the provider counted."""
-        self._input.inc(usage.input_tokens)
-        self._output.inc(usage.output_tokens)
+    def trace_id(self) -> str | None:
+        """Return None: what is counted belongs to no trace."""
+        return None
+
+    def _figures(self, operation: ModelOperation, model: str, provider: str) -> "_Figures":
+        labels = (operation, provider, model)
+        return _Figures(
+            self._calls.labels(model),
+            self._seconds_of_calls.labels(*labels),
+            (self._input, self._tokens_of_calls.labels(*labels, "input")),
+            (self._output, self._tokens_of_calls.labels(*labels, "output")),
+        )
 
     @override
     def store(self, store: Store) -> Store:
@@ -113,19 +140,52 @@ class Metrics(Observer):
 
 
 class _Timed:
-    """Times one observation of a histogram, whether it fails or not."""
+    """Times one observation of histograms, whether it fails or not."""
 
     __slots__ = ("_seconds", "_started")
 
-    def __init__(self, seconds: Histogram) -> None:
+    def __init__(self, *seconds: Histogram) -> None:
         self._seconds = seconds
         self._started = 0.0
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         self._started = perf_counter()
+        return self
 
     def __exit__(self, *_: object) -> None:
-        self._seconds.observe(perf_counter() - self._started)
+        taken = perf_counter() - self._started
+        for histogram in self._seconds:
+            histogram.observe(taken)
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What is counted of one model's calls: a counter over all models beside the histogram of its own tokens."""
+
+    calls: Counter
+    seconds: Histogram
+    read: tuple[Counter, Histogram]
+    written: tuple[Counter, Histogram]
+
+
+class _TimedCall(_Timed, ModelCall):
+    """Times a model's call, and counts its tokens."""
+
+    __slots__ = ("_figures",)
+
+    def __init__(self, figures: _Figures) -> None:
+        super().__init__(figures.seconds)
+        self._figures = figures
+
+    @override
+    def used(self, usage: Usage) -> None:
+        """Add the tokens that the provider counted."""
+        for (total, histogram), tokens in (
+            (self._figures.read, usage.input_tokens),
+            (self._figures.written, usage.output_tokens),
+        ):
+            total.inc(tokens)
+            histogram.observe(tokens)
 
 
 @router.get(

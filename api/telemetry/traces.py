@@ -26,10 +26,20 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 from typing_extensions import override
 
+from recollect.api.telemetry.conventions import (
+    AGENT,
+    INPUT_TOKENS,
+    MEMORY_OPERATIONS,
+    MODEL,
+    OPERATION,
+    OUTPUT_TOKENS,
+    PROVIDER,
+)
+from recollect.api.telemetry.current_trace import current_trace_id
 from recollect.api.telemetry.watched_store import WatchedStore, watched_index
 from recollect.api.version import VERSION
 from recollect.memory.ports.chat_model import Usage
-from recollect.memory.ports.observing import Observer, Watched
+from recollect.memory.ports.observing import ModelCall, ModelOperation, Observer, Watched
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.values.turn import Turn
@@ -79,7 +89,7 @@ class TraceExporter(Observer):
     @override
     def turn(self, user_id: str, turn_id: str) -> Watched:
         """Open the span of a turn, until its reply."""
-        span = _Active(self._tracer, "turn", attributes={TURN_ID: turn_id})
+        span = _Active(self._tracer, "turn", attributes={TURN_ID: turn_id, **AGENT})
         self._turns[user_id, turn_id] = span.span.get_span_context()
         if len(self._turns) > MOST_TURNS:
             self._turns.popitem(last=False)
@@ -95,27 +105,28 @@ class TraceExporter(Observer):
     @override
     def stage(self, name: str) -> Watched:
         """Open the span of a node."""
-        return _Active(self._tracer, name, inner=self._counting.stage(name))
+        return _Active(self._tracer, name, attributes=_operation(name), inner=self._counting.stage(name))
 
     @override
     def step(self, name: str, turn: Turn) -> Watched:
         """Open the span of an update's step, in its turn's trace while that is remembered."""
         known = self._turns.get((turn.message.user_id, turn.message.turn_id))
         parent = trace.set_span_in_context(NonRecordingSpan(known), Context()) if known else Context()
-        attributes = {TURN_ID: turn.message.turn_id}
+        attributes = {TURN_ID: turn.message.turn_id, **_operation(name)}
         inner = self._counting.step(name, turn)
         return _Active(self._tracer, f"update.{name}", parent=parent, attributes=attributes, inner=inner)
 
     @override
-    def model_call(self, name: str, model: str) -> Watched:
+    def model_call(self, operation: ModelOperation, model: str, provider: str) -> ModelCall:
         """Open the span of a model's call."""
-        inner = self._counting.model_call(name, model)
-        return _Leaf(self._tracer, f"model.{name}", {"gen_ai.request.model": model}, inner)
+        inner = self._counting.model_call(operation, model, provider)
+        attributes = {OPERATION: operation, PROVIDER: provider, MODEL: model}
+        return _Call(self._tracer, f"{operation} {model}", attributes, inner)
 
     @override
-    def tokens(self, usage: Usage) -> None:
-        """Pass the usage on: tokens are counted only."""
-        self._counting.tokens(usage)
+    def trace_id(self) -> str | None:
+        """Return the id of the current span's trace."""
+        return current_trace_id()
 
     @override
     def store(self, store: Store) -> Store:
@@ -189,9 +200,10 @@ class _Leaf:
         self._span = tracer.start_span(name, attributes=attributes, kind=SpanKind.CLIENT)
         self._inner = inner
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         if self._inner is not None:
             self._inner.__enter__()
+        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._inner is not None:
@@ -199,6 +211,28 @@ class _Leaf:
         if kind is not None and kind is not GeneratorExit:
             _failed(self._span, kind.__name__)
         self._span.end()
+
+
+class _Call(_Leaf, ModelCall):
+    """The span of a model's call, with the tokens that it took."""
+
+    __slots__ = ("_counted",)
+
+    def __init__(self, tracer: Tracer, name: str, attributes: Mapping[str, str], inner: ModelCall) -> None:
+        super().__init__(tracer, name, attributes, inner)
+        self._counted = inner
+
+    @override
+    def used(self, usage: Usage) -> None:
+        """Record the tokens on the span, and count them."""
+        self._span.set_attribute(INPUT_TOKENS, usage.input_tokens)
+        self._span.set_attribute(OUTPUT_TOKENS, usage.output_tokens)
+        self._counted.used(usage)
+
+
+def _operation(name: str) -> dict[str, str]:
+    """Return the attribute of a node or step that is an operation on a memory; {} for others."""
+    return {OPERATION: MEMORY_OPERATIONS[name]} if name in MEMORY_OPERATIONS else {}
 
 
 def _failed(span: Span, kind: str) -> None:

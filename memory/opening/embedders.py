@@ -10,6 +10,7 @@ from recollect.memory.ports.embedder import Embedder, EmbedderSpec
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.providers.endpoint import FASTEMBED, LEXICAL, embedding_model_name
 from recollect.memory.providers.roles import embedding_endpoint
+from recollect.memory.providers.told_names import GIVEN, embedders_name
 from recollect.memory.stores.edge.open_collections import OpenCollections
 from recollect.memory.values.mem_config import MemoryConfig
 
@@ -29,6 +30,11 @@ def spec_of(config: MemoryConfig) -> EmbedderSpec:
         None if is_local or name == LEXICAL else config.embedding_dimensions,
         str(path) if is_local and path is not None else None,
     )
+
+
+def provider_of(spec: EmbedderSpec, config: MemoryConfig) -> str:
+    """Return who embeds with `spec`, by the name that traces and metrics give it."""
+    return GIVEN if spec.model == "given" else embedders_name(spec.model, embedding_endpoint(config))
 
 
 def configured_for(config: MemoryConfig, spec: EmbedderSpec) -> MemoryConfig:

@@ -13,6 +13,7 @@ from recollect.memory.ports.observing import Observer
 from recollect.memory.ports.summariser import Summariser
 from recollect.memory.providers.catalog import ExtractionChats, open_extraction_chats
 from recollect.memory.providers.roles import extraction_endpoint, extracts_as_given
+from recollect.memory.providers.told_names import GIVEN, told_name
 from recollect.memory.values.mem_config import MemoryConfig
 
 
@@ -36,7 +37,8 @@ async def open_models(stack: AsyncExitStack, config: MemoryConfig, observer: Obs
     Raises:
         ConfigurationError: a setting is wrong, or a file cannot be read.
     """
-    chats = _watched(await stack.enter_async_context(open_extraction_chats(config)), observer)
+    provider = GIVEN if extracts_as_given(config) else told_name(extraction_endpoint(config))
+    chats = _watched(await stack.enter_async_context(open_extraction_chats(config)), observer, provider)
     rules, schema = await asyncio.to_thread(_extraction_files, config)
     name = chats.first.name
     from recollect.memory.providers.offline import OfflineExtractor
@@ -55,7 +57,7 @@ async def open_models(stack: AsyncExitStack, config: MemoryConfig, observer: Obs
     return LearningModels(name, extractor, ModelSummariser(chats.models), schema, rules)
 
 
-def _watched(chats: ExtractionChats, observer: Observer) -> ExtractionChats:
+def _watched(chats: ExtractionChats, observer: Observer, provider: str) -> ExtractionChats:
     """Return `chats` with an observer of their calls; models that callers name share one label."""
     open_named = chats.open_named
 
@@ -63,9 +65,9 @@ def _watched(chats: ExtractionChats, observer: Observer) -> ExtractionChats:
     async def open_watched(name: str) -> AsyncGenerator[ChatModel]:
         assert open_named is not None
         async with open_named(name) as chat:
-            yield ObservedChat(chat, observer, OTHER_MODEL)
+            yield ObservedChat(chat, observer, provider, OTHER_MODEL)
 
-    models = tuple(ObservedChat(chat, observer) for chat in chats.models)
+    models = tuple(ObservedChat(chat, observer, provider) for chat in chats.models)
     return ExtractionChats(models, open_watched if open_named is not None else None)
 
 

@@ -21,24 +21,26 @@ class ObservedChat(ForwardingChat):
     """Passes every call on to `chat`, shows it to the observer, and counts its tokens. Pings go past the observer."""
 
     observer: Observer
+    provider: str
+    """The provider's name for the observer; see `told_name`."""
     label: str | None = None
     """The model's name for the observer; None stands for its own name."""
 
     @override
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Ask the model."""
-        with self.observer.model_call("chat", self._label(request)):
+        with self.observer.model_call("chat", self._label(request), self.provider) as call:
             reply = await self.chat.complete(request)
-        self.observer.tokens(reply.usage)
+            call.used(reply.usage)
         return reply
 
     @override
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
         """Ask the model; the call lasts as long as its stream is read."""
-        with self.observer.model_call("chat", self._label(request)):
+        with self.observer.model_call("chat", self._label(request), self.provider) as call:
             async for piece in self.chat.stream(request):
                 if isinstance(piece, ChatReply):
-                    self.observer.tokens(piece.usage)
+                    call.used(piece.usage)
                 yield piece
 
     def _label(self, request: ChatRequest) -> str:
@@ -49,20 +51,21 @@ class ObservedChat(ForwardingChat):
 class ObservedEmbedder(ForwardingEmbedder):
     """Passes every call on to `embedder`, and shows it to the observer; pings go past the observer."""
 
-    def __init__(self, embedder: Embedder, observer: Observer) -> None:
+    def __init__(self, embedder: Embedder, observer: Observer, provider: str) -> None:
         super().__init__(embedder)
         self.observer = observer
+        self.provider = provider
 
     @override
     async def embed_query(self, text: str) -> Sequence[float]:
         """Embed a query."""
-        with self.observer.model_call("embed", self.model):
+        with self.observer.model_call("embeddings", self.model, self.provider):
             return await super().embed_query(text)
 
     @override
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
         """Embed texts that are to be found."""
-        with self.observer.model_call("embed", self.model):
+        with self.observer.model_call("embeddings", self.model, self.provider):
             return await super().embed_documents(texts)
 
 

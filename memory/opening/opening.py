@@ -37,6 +37,8 @@ from recollect.memory.ports.store import Store
 from recollect.memory.providers.catalog import open_chat_model, open_reranker
 from recollect.memory.providers.fallbacks import warnings
 from recollect.memory.providers.probe import check_models
+from recollect.memory.providers.roles import endpoint
+from recollect.memory.providers.told_names import GIVEN, told_name
 from recollect.memory.recall.attachments import Attachments
 from recollect.memory.recall.recall import Recall
 from recollect.memory.recall.search import Search
@@ -82,7 +84,7 @@ async def open_memory(
         config = await take_data_dir(stack, config, url, token)
         await check_models(config)
         fallen_back = _fallbacks(config)
-        chat = ObservedChat(await stack.enter_async_context(open_chat_model(config)), observer)
+        chat = ObservedChat(await stack.enter_async_context(open_chat_model(config)), observer, _chats_name(config))
         models = await open_models(stack, config, observer)
         reranker = await stack.enter_async_context(open_reranker(config))
         stores = await enter_stores(stack, config, clock, observer)
@@ -164,6 +166,10 @@ async def open_memory(
             observer=observer,
             parts=parts,
         )
+
+
+def _chats_name(config: MemoryConfig) -> str:
+    return GIVEN if config.given_chat is not None else told_name(endpoint(config))
 
 
 def _fallbacks(config: MemoryConfig) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from recollect.memory.index.paired_index import PairedIndex
 from recollect.memory.index.query_cache import CachedEmbedder
 from recollect.memory.index.serving_embedder import ServingEmbedder
 from recollect.memory.index.sides import EmbedderSides, Side
-from recollect.memory.opening.embedders import configured_for, index_opener, spec_of
+from recollect.memory.opening.embedders import configured_for, index_opener, provider_of, spec_of
 from recollect.memory.opening.observed import ObservedEmbedder
 from recollect.memory.ports.embedder import EmbedderSpec
 from recollect.memory.ports.observing import UNOBSERVED, Observer
@@ -112,7 +112,7 @@ async def enter_stores(
     @asynccontextmanager
     async def open_side(spec: EmbedderSpec) -> AsyncGenerator[Side]:
         async with open_embedder(configured_for(config, spec), bulk) as opened:
-            embedder = CachedEmbedder(ObservedEmbedder(opened, observer))
+            embedder = CachedEmbedder(ObservedEmbedder(opened, observer, provider_of(spec, config)))
             async with open_index(embedder) as index:
                 fenced = FencedIndex(observer.index(index), store, fences)
                 yield Side(spec, embedder, fenced, config.qdrant_collection)

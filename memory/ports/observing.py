@@ -6,7 +6,8 @@ stage enters an empty context manager, and no store is wrapped.
 
 from abc import abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol
+from types import TracebackType
+from typing import Literal, Protocol
 
 from typing_extensions import override
 
@@ -17,6 +18,27 @@ from recollect.memory.values.turn import Turn
 
 Watched = AbstractContextManager[object]
 """A context manager around the observed work: it sees when that begins and ends, and whether it raised."""
+ModelOperation = Literal["chat", "embeddings"]
+"""What a model is asked for, by the name that OpenTelemetry's GenAI conventions give it."""
+
+
+class ModelCall(Protocol):
+    """The observed call of a model: a context manager that is told what the call took."""
+
+    def __enter__(self) -> "ModelCall":
+        """Begin, and return this call."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None, /
+    ) -> bool | None:
+        """End."""
+        ...
+
+    @abstractmethod
+    def used(self, usage: Usage) -> None:
+        """Record the tokens that the provider counted, before the call ends."""
+        ...
 
 
 class Observer(Protocol):
@@ -43,13 +65,13 @@ class Observer(Protocol):
         ...
 
     @abstractmethod
-    def model_call(self, name: str, model: str) -> Watched:
-        """Observe a call of a model: `name` is the operation."""
+    def model_call(self, operation: ModelOperation, model: str, provider: str) -> ModelCall:
+        """Observe a call of a model; `provider` has the name that the GenAI conventions give it."""
         ...
 
     @abstractmethod
-    def tokens(self, usage: Usage) -> None:
-        """Record the tokens that the provider counted for a call."""
+    def trace_id(self) -> str | None:
+        """Return the id of the trace that this task's work belongs to (32 hexadecimal digits), or None without one."""
         ...
 
     @abstractmethod
@@ -64,6 +86,28 @@ class Observer(Protocol):
 
 
 UNWATCHED: Watched = nullcontext()
+
+
+class UnwatchedCall(ModelCall):
+    """A call that nobody observes."""
+
+    @override
+    def __enter__(self) -> "UnwatchedCall":
+        """Return this call."""
+        return self
+
+    @override
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None, /
+    ) -> None:
+        """Do nothing."""
+
+    @override
+    def used(self, usage: Usage) -> None:
+        """Do nothing."""
+
+
+UNWATCHED_CALL = UnwatchedCall()
 
 
 class Unobserved(Observer):
@@ -89,13 +133,14 @@ class Unobserved(Observer):
         return UNWATCHED
 
     @override
-    def model_call(self, name: str, model: str) -> Watched:
+    def model_call(self, operation: ModelOperation, model: str, provider: str) -> ModelCall:
         """Do nothing."""
-        return UNWATCHED
+        return UNWATCHED_CALL
 
     @override
-    def tokens(self, usage: Usage) -> None:
-        """Do nothing."""
+    def trace_id(self) -> str | None:
+        """Return None: there are no traces."""
+        return None
 
     @override
     def store(self, store: Store) -> Store:

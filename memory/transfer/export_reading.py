@@ -128,6 +128,7 @@ class _Result:
     recorded: _Recorded | None = None
     response: KeptResponse | None = None
     client_history: str | None = None
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

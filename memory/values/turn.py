@@ -203,7 +203,8 @@ class Turn:
         """Return the turn as JSON with its `trace`, and with its update's `steps` while that is pending or has failed.
 
         `deferred` maps steps that wait for other turns to the time at which they run at the latest. The `trace`, of a
-        turn that searched, says how the best candidates were scored, and why some were dropped.
+        turn that searched, says how the best candidates were scored, and why some were dropped. `trace_id` names the
+        OpenTelemetry trace of a turn that was traced.
         """
         shown, trace = self.as_json(), self._trace()
         more: dict[str, Any] = {"trace": trace} if trace else {}
@@ -211,7 +212,9 @@ class Turn:
             update = self.update.deferred(deferred)
             steps = {name: step.as_json() for name, step in update.steps.items()}
             more["update"] = {**update.as_json(), "steps": steps}
-        return {**shown, "memory": {**shown["memory"], **more}}
+        traced = (self.result or {}).get("trace_id")
+        named = {} if traced is None else {"trace_id": traced}
+        return {**shown, **named, "memory": {**shown["memory"], **more}}
 
     @property
     def record(self) -> Mapping[str, Any]:

@@ -42,11 +42,23 @@ def test_a_turn_is_one_trace(tmp_path: Path, collector: FakeCollector, fake: Fak
         fake.script(call("search_memory", query="city"))
         turn_id = running.turn("Where do I live?", memory={"window": 1})["turn_id"]
         running.settled(turn_id)
+        shown = running.get(f"/api/turns/{turn_id}", user_id="ada")
         stopped(running)
     (turn,) = [span for span in collector.named("turn") if span.attributes["recollect.turn_id"] == turn_id]
     spans = {span.id: span for span in collector.spans if span.trace == turn.trace}
     assert spans[turn.parent].name == "POST /api/agent"
     assert spans[turn.parent].attributes["http.response.status_code"] == "200"
+    operations = {span.name: span.attributes.get("gen_ai.operation.name") for span in spans.values()}
+    assert (operations["turn"], operations["search_memories"]) == ("invoke_agent", "search_memory")
+    assert operations["update.facts"] == "update_memory"
+    answered = next(span for span in spans.values() if span.name == "chat fake-chat")
+    assert {name: value for name, value in answered.attributes.items() if name != "gen_ai.usage.input_tokens"} == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "fake-chat",
+        "gen_ai.usage.output_tokens": answered.attributes["gen_ai.usage.output_tokens"],
+    }
+    assert shown["trace_id"] == turn.trace
     nodes = collector.children(turn)
     assert {*FETCHES, "agent", "tools", "save_turn", "update_memory"} <= set(nodes)
     assert nodes.count("agent") == 2
@@ -56,11 +68,11 @@ def test_a_turn_is_one_trace(tmp_path: Path, collector: FakeCollector, fake: Fak
     assert {
         ("load_window", "conversations.recent"),
         ("search_memories", "index.rank"),
-        ("search_memories", "model.embed"),
+        ("search_memories", "embeddings fake-embed"),
         ("load_facts", "facts.living"),
-        ("agent", "model.chat"),
+        ("agent", "chat fake-chat"),
         ("save_turn", "conversations.commit"),
-        ("update.facts", "model.chat"),
+        ("update.facts", "chat fake-chat"),
         ("update.index", "index.upsert"),
     } <= calls
     assert {spans[span.parent].name for span in spans.values() if span.name.startswith("update.")} == {"turn"}
@@ -100,7 +112,7 @@ def test_an_error_is_a_type_alone(tmp_path: Path, collector: FakeCollector, fake
     (turn,) = collector.named("turn")
     assert turn.has_failed
     assert turn.attributes["error.type"] == "model_unavailable"
-    (failed,) = [span for span in collector.named("model.chat") if span.has_failed]
+    (failed,) = [span for span in collector.named("chat fake-chat") if span.has_failed]
     assert failed.attributes["error.type"] == "ModelUnavailable"
 
 
@@ -116,7 +128,8 @@ def test_no_text_and_no_user_goes_out(tmp_path: Path, collector: FakeCollector, 
     assert collector.named("turn")
     assert {name for span in collector.spans for name in span.attributes} == {
         *("http.request.method", "http.route", "http.response.status_code", "error.type"),
-        *("recollect.turn_id", "gen_ai.request.model"),
+        *("recollect.turn_id", "gen_ai.operation.name", "gen_ai.agent.name", "gen_ai.provider.name"),
+        *("gen_ai.request.model", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"),
     }
     sent = b"".join(collector.bodies).lower()
     assert not re.search(b"zanzibar|carla|holiday|127.0.0.1", sent)
