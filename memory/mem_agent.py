@@ -62,7 +62,7 @@ class MemoryAgent:
     """
 
     def __init__(self, user_id: str, thread_id: str, cfg: MemoryConfig | None = None, **chosen: Unpack[Chosen]) -> None:
-        self._agent = _agent(Scope(user_id, thread_id), cfg, **chosen)
+        self._agent = _agent(Scope.named(user_id, thread_id), cfg, **chosen)
         self._is_elsewhere = chosen.get("url") is not None
 
     async def __aenter__(self) -> Self:
@@ -121,7 +121,7 @@ class SyncMemoryAgent(SyncAgent):
     """
 
     def __init__(self, user_id: str, thread_id: str, cfg: MemoryConfig | None = None, **chosen: Unpack[Chosen]) -> None:
-        super().__init__(_agent(Scope(user_id, thread_id), cfg, **chosen))
+        super().__init__(_agent(Scope.named(user_id, thread_id), cfg, **chosen))
 
 
 def _agent(

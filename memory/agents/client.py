@@ -43,7 +43,7 @@ class AsyncClient:
         Raises:
             InvalidRequest: an id is not 1-128 characters of [A-Za-z0-9._:@+|~=-].
         """
-        return RemoteAgent(self._connection, Scope(user_id, thread_id))
+        return RemoteAgent(self._connection, Scope.named(user_id, thread_id))
 
 
 class Client:

@@ -53,6 +53,15 @@ class Scope:
         if self.thread_id is not None:
             check_id("thread_id", self.thread_id)
 
+    @classmethod
+    def named(cls, user_id: str, thread_id: str) -> "Scope":
+        """Return the scope that a program named: unlike the memory's own code it cannot name the user of global facts.
+
+        Raises:
+            InvalidRequest: an id does not fit `ID_RULE`.
+        """
+        return cls(check_id("user_id", user_id), thread_id)
+
     @property
     def thread(self) -> str:
         """The thread's id, for calls that need one.

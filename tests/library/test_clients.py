@@ -328,3 +328,13 @@ def test_clients_are_imported_without_a_database() -> None:
         check=True,
     )
     assert json.loads(ran.stdout) == []
+
+
+def test_no_program_names_the_user_of_global_facts() -> None:
+    for made in (
+        lambda: MemoryAgent("*", "t1"),
+        lambda: SyncMemoryAgent("*", "t1"),
+        lambda: Client("http://127.0.0.1:1").agent("*", "t1"),
+    ):
+        with pytest.raises(InvalidRequest):
+            made()

@@ -48,6 +48,11 @@ def writers(running: Service, user: str) -> list[Callable[[int], httpx.Response]
         body = {"user_id": user, "thread_id": f"t{number % 4}", "message": said, "wait_for_memory": number % 3 == 0}
         return httpx.post(f"{running.url}/api/agent", json=body, timeout=60)
 
+    def exchange(number: int) -> httpx.Response:
+        said, answer = {"content": f"my tram{number} goes to Paris"}, {"content": "It does."}
+        body = {"user_id": user, "thread_id": f"t{number % 4}", "user": said, "assistant": answer}
+        return httpx.post(f"{running.url}/api/exchanges", json=body, timeout=60)
+
     def fact(number: int) -> httpx.Response:
         return httpx.put(f"{running.url}/api/users/{user}/facts/by-key/k{number}", json={"value": "Paris"}, timeout=60)
 
@@ -81,7 +86,7 @@ def writers(running: Service, user: str) -> list[Callable[[int], httpx.Response]
         path = f"{running.url}/api/threads/t{number % 4}/archive"
         return httpx.post(path, params={"user_id": user}, timeout=60)
 
-    return [turn, turn, fact, note, document, imported, learned, archived]
+    return [turn, turn, exchange, fact, note, document, imported, learned, archived]
 
 
 def nothing_of(running: Service, user: str) -> None:
