@@ -412,6 +412,9 @@ class Settings(BaseSettings):
         _DEFAULT.sweep_seconds,
         description="How often to look for what another process left, and for what is past its bounds.",
     )
+    worker: Literal["on", "off"] = Field(
+        "on", description="Whether this process works updates off; `off` needs servers, and `recollect worker` beside."
+    )
 
     @field_validator("allowed_hosts", "cors_origins", mode="before")
     @classmethod

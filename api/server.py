@@ -5,6 +5,8 @@ import contextlib
 import functools
 import gc
 import logging
+import multiprocessing
+import os
 import signal
 import socket
 import sys
@@ -34,18 +36,20 @@ class Address:
 
 
 def run(
+    bound: socket.socket,
     make_app: Callable[[str], FastAPI],
-    address: Address,
     *,
     shutdown_seconds: float,
     limits: ConnectionLimits | None = None,
 ) -> None:
-    """Serve the application that `make_app` makes for its URL, until SIGINT or SIGTERM.
+    """Serve the application that `make_app` makes for its URL on a bound socket, until SIGINT or SIGTERM.
+
+    Other processes may listen on the socket too.
 
     Raises:
-        ConfigurationError: the address cannot be bound, or a setting stops the start.
+        ConfigurationError: a setting stops the start.
     """
-    with bind(address) as bound, asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         raise_open_files(limits := limits or ConnectionLimits())
         # requests hides this warning of its own import; in a thread, another thread's restored filters undo that.
         warnings.filterwarnings("ignore", message="SOCKS support in urllib3")
@@ -74,6 +78,7 @@ async def _serve(
         # uvicorn raises the signal again once it has stopped: this handler keeps that from cutting the drain short.
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop)
+    end_with_parent(loop)
     async with app.router.lifespan_context(app):
         settling = asyncio.create_task(_settle(app), name="settle")
         if not stopped.is_set():
@@ -158,6 +163,20 @@ def url_of(bound: socket.socket) -> str:
     """Return the URL of a bound socket."""
     host, port = bound.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def end_with_parent(loop: asyncio.AbstractEventLoop) -> None:
+    """End as at SIGTERM when the process that started this one is gone, even where that one was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def end() -> None:
+        loop.remove_reader(parent.sentinel)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with contextlib.suppress(NotImplementedError):
+        loop.add_reader(parent.sentinel, end)
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -3,9 +3,8 @@
 It alone reads the settings: commands that stand elsewhere ask for them through their context (`command_context.py`).
 """
 
-import gc
+import functools
 import ipaddress
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,8 +14,8 @@ from rich.console import Console
 
 from recollect.api.cli import embedder, keys
 from recollect.api.cli.command_context import CARRY, KEEP, TALK, AsJson, CommandContext, DataDir, Form, Url, User, told
+from recollect.api.cli.ending import end
 from recollect.api.cli.terminal import terminal
-from recollect.api.cli.terminal.plain_text import safe
 from recollect.api.telemetry.log import configure_logging
 from recollect.api.version import VERSION
 from recollect.memory.values.errors import ConfigurationError, RecollectError
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from recollect.settings import Settings
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Recollect: an agent service that remembers.")
-errors = Console(stderr=True, soft_wrap=True)
 
 
 @app.callback(invoke_without_command=True)
@@ -48,6 +46,9 @@ def root(
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on (HOST).")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on (PORT).")] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, help="Processes behind the port; more than one needs MongoDB and Qdrant.")
+    ] = 1,
     data_dir: DataDir = None,
 ) -> None:
     """Serve the agent over HTTP until stopped."""
@@ -55,20 +56,45 @@ def serve(
 
     settings = load_settings(host=host, port=port, data_dir=data_dir)
     check_address(settings)
-    configure_logging(settings.log_level, as_json=settings.log_format == "json", secrets=settings.secrets())
-    # The imports' objects live as long as the process: collections would only look through them, and take a sixth of
-    # the start. The server collects again when all is imported.
-    gc.disable()
-    from recollect.api.app import create_app
-    from recollect.api.middleware.connections import ConnectionLimits
-    from recollect.api.server import Address, run
+    if workers > 1:
+        from recollect.memory.opening.sharing import check_shared
 
-    run(
-        lambda url: create_app(settings, url=url),
-        Address(settings.host, settings.port),
-        shutdown_seconds=settings.shutdown_seconds,
-        limits=ConnectionLimits(most=settings.max_connections),
+        check_shared(settings.memory(), f"--workers {workers}")
+    from recollect.api.cli.serving import Application
+    from recollect.api.cli.serving import serve as serve_with
+
+    application = Application(
+        functools.partial(_make_app, settings),
+        functools.partial(_configure_log, settings),
+        (settings.host, settings.port),
+        settings.shutdown_seconds,
+        settings.max_connections,
     )
+    serve_with(application, workers=workers)
+
+
+def _make_app(settings: "Settings", url: str) -> "FastAPI":
+    from recollect.api.app import create_app
+
+    return create_app(settings, url=url)
+
+
+def _configure_log(settings: "Settings") -> None:
+    configure_logging(settings.log_level, as_json=settings.log_format == "json", secrets=settings.secrets())
+
+
+@app.command(rich_help_panel=TALK)
+def worker() -> None:
+    """Work updates off until stopped, beside services on the same MongoDB and Qdrant; serves nobody."""
+    from recollect.memory.opening.sharing import check_shared
+    from recollect.settings import load_settings
+
+    settings = load_settings()
+    check_shared(settings.memory(), "`recollect worker`")
+    _configure_log(settings)
+    from recollect.api.cli.worker import work
+
+    work(settings.memory(), collector=settings.otel_exporter_otlp_endpoint)
 
 
 app.add_typer(terminal.app)
@@ -262,13 +288,10 @@ def _told(data_dir: Path | None) -> CommandContext:
     settings = load_settings(data_dir=data_dir)
     configure_logging("ERROR", secrets=settings.secrets())
 
-    def make_app(url: str) -> "FastAPI":
-        from recollect.api.app import create_app
-
-        return create_app(settings, url=url)
-
     key = settings.recollect_api_key
-    return CommandContext(settings.memory(), None if key is None else key.get_secret_value(), make_app)
+    return CommandContext(
+        settings.memory(), None if key is None else key.get_secret_value(), functools.partial(_make_app, settings)
+    )
 
 
 def _quiet_config(data_dir: Path | None) -> "MemoryConfig":
@@ -309,5 +332,4 @@ def main() -> None:
     try:
         app()
     except RecollectError as error:
-        errors.print("[red]error:[/red]", safe(error.message), highlight=False)
-        sys.exit(2 if isinstance(error, ConfigurationError) else 1)
+        end(error)

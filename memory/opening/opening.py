@@ -28,6 +28,7 @@ from recollect.memory.memory import Memory
 from recollect.memory.opening.evaluating import evaluation_of
 from recollect.memory.opening.models import LearningModels, open_models
 from recollect.memory.opening.observed import ObservedChat, ObservedStep
+from recollect.memory.opening.sharing import check_shared
 from recollect.memory.opening.stores import Stores, enter_stores, take_data_dir, terminal_history
 from recollect.memory.operations import Operations
 from recollect.memory.parts import Parts
@@ -59,6 +60,8 @@ ASK_SECONDS = 1.0
 REPAIR_HEAD_START_SECONDS = 1.0
 """Longest time that a start waits for the index's repair, which then goes on while the service runs."""
 REPAIR_RETRY_SECONDS = 5.0
+LOOK_SECONDS = 0.25
+"""How often a process that only works looks for users: nobody tells it of a turn that another process has committed."""
 
 
 @asynccontextmanager
@@ -80,6 +83,9 @@ async def open_memory(
         ConfigurationError: a setting is wrong, DATA_DIR has another owner, or the provider refuses key or model. A
             provider, MongoDB or Qdrant that cannot be reached is no error.
     """
+    if config.worker != "on":
+        check_shared(config, "WORKER=off" if config.worker == "off" else "A worker")
+    is_worker = config.worker == "only"
     async with AsyncExitStack() as stack:
         config = await take_data_dir(stack, config, url, token)
         await check_models(config)
@@ -104,7 +110,8 @@ async def open_memory(
             {name: ObservedStep(name, step, observer) for name, step in steps.items()},
             clock=clock,
             concurrency=config.update_concurrency,
-            sweep_seconds=config.sweep_seconds,
+            sweep_seconds=min(config.sweep_seconds, LOOK_SECONDS) if is_worker else config.sweep_seconds,
+            works=config.worker != "off",
         )
         keys = KeyRing(store.keys, clock)
         erasing = _erasing(stores, keys, foreign)
@@ -112,7 +119,7 @@ async def open_memory(
         # Before the updater, the first writer: an erasure that a kill cut off keeps its scope blocked.
         await erasing.prepare()
         updater.start()
-        stack.push_async_callback(updater.drain, config.shutdown_seconds)
+        stack.push_async_callback(updater.drain, 0.0 if is_worker else config.shutdown_seconds)
         repairing = asyncio.create_task(_keep_repairing(stores), name="index-repair")
         stack.push_async_callback(_cancel, repairing)
         await asyncio.wait({repairing}, timeout=REPAIR_HEAD_START_SECONDS)

@@ -25,9 +25,9 @@ from recollect.memory.values.update import StepName, Update
 logger = logging.getLogger(__name__)
 
 RENEW_SECONDS = LEASE.total_seconds() / 3
-POLL_SECONDS, OWN_POLL_SECONDS = 0.5, 5.0
-"""How often a waiter reads the store for what another process may have recorded. Where this process does the user's
-work the interval is longer, because `recorded` wakes the waiter."""
+POLL_SECONDS, OWN_POLL_SECONDS = 0.25, 5.0
+"""How often a waiter reads the store for what another process may have recorded. Where this process holds the user's
+claim the interval is longer, because `recorded` wakes the waiter."""
 SWEEP_USERS = 1_000
 
 
@@ -46,7 +46,10 @@ class _Waiter:
 
 
 class Updater:
-    """Owns all background work on updates. Whoever opens the memory starts and drains it."""
+    """Owns all background work on updates. Whoever opens the memory starts and drains it.
+
+    Without `works` it begins no work: other processes do it, and waiters look for what those have recorded.
+    """
 
     def __init__(
         self,
@@ -56,6 +59,7 @@ class Updater:
         clock: Clock,
         concurrency: int,
         sweep_seconds: float,
+        works: bool = True,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -70,10 +74,12 @@ class Updater:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._deferring: dict[str, UserWork] = {}
         self._waiters: dict[tuple[str, str], list[_Waiter]] = {}
-        self._closing = False
+        self._closing = not works
 
     def start(self) -> None:
         """Start the sweep, which resumes what an earlier process left, and the renewal of claims."""
+        if self._closing:
+            return
         for sweep in self._sweeps:
             sweep.start()
 
@@ -161,7 +167,8 @@ class Updater:
                 if update is None or enough(self._without_deferred(user_id, turn_id, update)) or left <= 0:
                     return update
                 with contextlib.suppress(TimeoutError):
-                    is_own = user_id in self._active or user_id in self._timers
+                    active = self._active.get(user_id)
+                    is_own = active is not None and active.work.has_claim
                     await asyncio.wait_for(waiter.event.wait(), min(OWN_POLL_SECONDS if is_own else POLL_SECONDS, left))
         finally:
             waiters.remove(waiter)

@@ -92,6 +92,11 @@ class UserWork:
         self._more = True
         self._writing = asyncio.Lock()
 
+    @property
+    def has_claim(self) -> bool:
+        """Whether this work holds the user's claim: then no other process records anything."""
+        return self._claim is not None
+
     def held(self, turn_id: str) -> Update | None:
         """Return the turn's update as this work last recorded it, or None if it does not hold the turn."""
         return self._updates.get(turn_id)

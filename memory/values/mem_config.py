@@ -145,6 +145,7 @@ class MemoryConfig:
     shutdown_seconds: float = 10.0
     update_concurrency: int = 32
     sweep_seconds: float = 5.0
+    worker: Literal["on", "off", "only"] = "on"
 
     # Objects of a program: they count before the names above.
     given_embeddings: GivenEmbeddings | None = field(default=None, repr=False)

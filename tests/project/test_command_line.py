@@ -13,7 +13,7 @@ HEAVY = [
     *("qdrant_edge", "uvicorn"),
 ]
 COMMANDS = {
-    *("serve", "mcp", "chat", "facts", "search", "threads", "stats"),
+    *("serve", "worker", "mcp", "chat", "facts", "search", "threads", "stats"),
     *("doctor", "reindex", "eval", "embedder", "learn", "keys"),
     *("import", "export", "sync", "erase"),
 }

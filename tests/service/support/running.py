@@ -30,7 +30,8 @@ def free_port() -> int:
 class Service:
     """One `recollect serve` process. Its folder is also its working directory, so that no `.env` reaches it.
 
-    Set `executed` before the start, and an interpreter of its own runs it, as for a user; else it is forked.
+    Set `arguments` before the start for another command. Set `executed` before it, and an interpreter of its own runs
+    it, as for a user; else it is forked.
     """
 
     def __init__(self, folder: Path, *, port: int | str | None = None, **settings: str) -> None:
@@ -42,6 +43,7 @@ class Service:
         self.http = httpx.Client(base_url=self.url, timeout=60)
         self.process: Forked | None = None
         self.executed = False
+        self.arguments = ["serve"]
         self.settings = settings
 
     def start(self, *, wait: bool = True) -> Self:
@@ -56,7 +58,7 @@ class Service:
         }
         how = "execute" if self.executed else "fork"
         streams = Streams.to_file(self.log_file)
-        self.process = nursery().start(["serve"], cwd=self.folder, env=environment, streams=streams, how=how)
+        self.process = nursery().start(self.arguments, cwd=self.folder, env=environment, streams=streams, how=how)
         if wait:
             self.wait_until_up()
         return self
