@@ -3,10 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from recollect.memory.values.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
+
+CANCEL_SECONDS = 1.0
 
 
 class Sweep:
@@ -25,8 +28,7 @@ class Sweep:
     async def close(self) -> None:
         """End the task, cancelling work that is running."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end(self._task)
 
     async def _run(self) -> None:
         while True:
@@ -38,3 +40,16 @@ class Sweep:
                 # The boundary of the task: an error must not end it, because nothing else repeats its work.
                 logger.exception("a sweep broke", extra={"action": "sweep_broke", "sweep": self._name})
             await asyncio.sleep(self._seconds)
+
+
+async def end(*tasks: "asyncio.Task[Any]") -> None:
+    """Cancel the tasks until all have ended.
+
+    Once is not enough: `asyncio.wait_for`, with which drivers wait, drops a cancellation that comes at the moment of
+    the result (Python 3.11), and a task that repeats its work would go on.
+    """
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=CANCEL_SECONDS)
