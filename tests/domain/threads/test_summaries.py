@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,9 @@ class ScriptedChat:
         if self.error is not None:
             raise self.error
         return ChatReply(self.text, self.name, usage=Usage(7, 3))
+
+    def unknown_parameters(self, names: Iterable[str]) -> list[str]:
+        return []
 
     def stream(self, request: ChatRequest) -> Any:
         raise NotImplementedError
