@@ -18,7 +18,7 @@ from recollect.memory.facts.fact_rivals import home_scope, living_under, rivals_
 from recollect.memory.facts.fact_writes import revise
 from recollect.memory.facts.forgetting import Forgetting, ForgettingPreview, family_of
 from recollect.memory.facts.known_statement import confirm, known_statement
-from recollect.memory.facts.reviewing import approve, reject
+from recollect.memory.facts.reviewing import approve, proposal_version, reject
 from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.ports.store import Store
@@ -74,7 +74,7 @@ class FactService:
     fences: Fences
 
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> FactPage:
-        """Return at most `limit` facts that the filter `shown` selects, oldest first, after the one with id `after`.
+        """Return at most `limit` facts that the filter `shown` selects, in its order, after the one with id `after`.
 
         The dict on every page has all facts that hold for the user (and the filter's thread) now, or at its `as_of`.
         """
@@ -250,15 +250,31 @@ class FactService:
     def _forgetting(self) -> Forgetting:
         return Forgetting(self.store, self.points, self.updater, self.clock, self.wait_seconds)
 
-    async def approve(self, user_id: str, fact_id: str) -> Fact:
-        """Let a proposed fact hold; end what it replaces, and what lives under its key by now."""
+    async def approve(self, user_id: str, fact_id: str, *, version: str | None = None) -> Fact:
+        """Let a proposed fact hold; end what it replaces, and what lives under its key by now.
+
+        `version` is the one that the reviewer was shown (`proposal_version`); None: any.
+
+        Raises:
+            VersionChanged: the proposal, or what it replaces, has another version by now; nothing is decided.
+        """
+        await self._check_shown(user_id, fact_id, version)
         fact = await approve(self.store.facts, user_id, fact_id, now=self.clock())
         await self.points.sync_soon(user_id)
         return fact
 
-    async def reject(self, user_id: str, fact_id: str) -> Fact:
-        """Refuse a proposed fact; it stays in the history."""
+    async def reject(self, user_id: str, fact_id: str, *, version: str | None = None) -> Fact:
+        """Refuse a proposed fact; it stays in the history. `version` is as in `approve`."""
+        await self._check_shown(user_id, fact_id, version)
         return await reject(self.store.facts, user_id, fact_id, now=self.clock())
+
+    async def _check_shown(self, user_id: str, fact_id: str, version: str | None) -> None:
+        """Check that a proposal has the version; one that is decided already is for the decision itself to refuse."""
+        fact = await self.fact(user_id, fact_id)
+        if version is None or fact.status != "proposed":
+            return
+        target = await self.store.facts.fact(user_id=user_id, fact_id=fact.replaces) if fact.replaces else None
+        check_version(version, proposal_version(fact, None if target is None else _without_text(target)))
 
     async def _settle(self, fact: Fact) -> None:
         """Enforce the limits after a write of `fact`, and synchronise the index."""

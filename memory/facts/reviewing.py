@@ -12,6 +12,12 @@ from recollect.memory.facts.fact_writes import revise
 from recollect.memory.ports.facts import Facts
 from recollect.memory.values.errors import FactConflict, NotFound
 from recollect.memory.values.fact import Ended, Fact
+from recollect.memory.values.version import version_of
+
+
+def proposal_version(proposed: Fact, replaced: Fact | None) -> str:
+    """Return the version of a proposal as a person is shown it: with the fact that it would change or end."""
+    return version_of(proposed.version, None if replaced is None else replaced.version)
 
 
 async def approve(facts: Facts, user_id: str, fact_id: str, *, now: datetime) -> Fact:

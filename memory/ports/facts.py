@@ -18,7 +18,7 @@ class FactFilter:
     Without `as_of` or `status`: facts that hold at `now`. `as_of`: facts that held then. `status` "proposed" or
     "rejected": facts of that status, whatever their validity. `scope` None: the user's own facts, and with `thread_id`
     that thread's too; "thread": facts of `thread_id`, or of all threads. `text`: facts that hold it in key, value or
-    statement, in whatever case. `keyed`: facts with a key, or without one.
+    statement, in whatever case. `keyed`: facts with a key, or without one. `newest_first`: the order of the pages.
     """
 
     now: datetime
@@ -30,6 +30,7 @@ class FactFilter:
     text: str | None = None
     source: FactSource | None = None
     keyed: bool | None = None
+    newest_first: bool = False
 
 
 class Facts(Protocol):
@@ -74,7 +75,7 @@ class Facts(Protocol):
 
     @abstractmethod
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
-        """Return the facts that `shown` selects, oldest first, starting behind the fact with id `after`.
+        """Return the facts that `shown` selects, in its order, starting behind the fact with id `after`.
 
         That fact itself need not be selected any more; if it does not exist any more, the page is empty.
         """

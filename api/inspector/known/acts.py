@@ -1,4 +1,4 @@
-"""A person's acts on a fact: pin, approve, reject, forget."""
+"""A person's acts on a fact: pin, forget."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -17,7 +17,6 @@ from recollect.memory.values.version import version_of
 verbs = APIRouter()
 Back = Annotated[str | None, Field(max_length=5_000)]
 """The query of the list that the act was called from; None: from the fact's own page."""
-FormBack = Annotated[Back, Form()]
 
 
 class Pinning(BaseModel):
@@ -34,25 +33,7 @@ async def pin_fact(
 ) -> Response:
     """Pin the fact that was shown, or take its pin away."""
     await memory.facts.patch(owned.owner, fact_id, {"pinned": given.pinned}, version=given.version)
-    return _lead_back(page, owned, fact_id, given.back)
-
-
-@verbs.post("/{fact_id}/approve")
-async def approve_fact(
-    page: OpenPage, owned: Writable, fact_id: FactId, memory: OpenMemory, back: FormBack = None
-) -> Response:
-    """Let a proposed fact hold."""
-    await memory.facts.approve(owned.owner, fact_id)
-    return _lead_back(page, owned, fact_id, back)
-
-
-@verbs.post("/{fact_id}/reject")
-async def reject_fact(
-    page: OpenPage, owned: Writable, fact_id: FactId, memory: OpenMemory, back: FormBack = None
-) -> Response:
-    """Refuse a proposed fact."""
-    await memory.facts.reject(owned.owner, fact_id)
-    return _lead_back(page, owned, fact_id, back)
+    return lead_back(page, owned, fact_id, given.back)
 
 
 @verbs.get("/{fact_id}/forget")
@@ -107,7 +88,8 @@ def _texts(preview: ForgettingPreview) -> str:
     return version_of(*((one["id"], one["key"], one["value"], one["statement"]) for one in preview.versions))
 
 
-def _lead_back(page: Page, owned: Owned, fact_id: str, back: str | None) -> Response:
+def lead_back(page: Page, owned: Owned, fact_id: str, back: str | None) -> Response:
+    """Lead to the list that the act was called from; without its query, to the fact's own page."""
     if back is None:
         return page.lead(owned.fact(fact_id))
     query = urlencode(parse_qsl(back.removeprefix("?"), max_num_fields=20))  # written anew: it is the browser's text

@@ -49,6 +49,7 @@ class FactsQuery(BaseModel):
             text=self.text,
             source=self.source,
             keyed={"keyed": True, "notes": False}.get(self.kind or ""),
+            newest_first=True,
         )
 
     def query(self, **changes: str | None) -> str:

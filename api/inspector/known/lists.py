@@ -7,14 +7,13 @@ from fastapi.responses import Response
 
 from recollect.api.auth.caller import PathUser
 from recollect.api.inspector.known.facts_query import FactsQuery
-from recollect.api.inspector.known.owned import FactId, Owned, Seen, owned_by
+from recollect.api.inspector.known.owned import FactId, Seen, owned_by
+from recollect.api.inspector.known.reviews import replaced_by, review_fields
 from recollect.api.inspector.page import OpenPage
 from recollect.api.routes.pages import fact_of_cursor, to_cursor
 from recollect.api.state import OpenMemory
 from recollect.memory.memory import Memory
 from recollect.memory.ports.facts import FactFilter
-from recollect.memory.values.errors import NotFound
-from recollect.memory.values.fact import Fact
 
 MOST_SHOWN = 20
 """Facts of a page, and versions of a history's page."""
@@ -29,13 +28,15 @@ async def show_facts(
     owned = owned_by(user_id, is_global=wanted.kind == "global", is_admin=page.caller.is_admin)
     after = fact_of_cursor(wanted.cursor)
     facts, has_more = await memory.facts.listed(owned.owner, wanted.shown(memory.now()), limit=MOST_SHOWN, after=after)
+    replaced = await replaced_by(memory, owned, facts)
     return page.show(
         "known/facts.html",
         title="What is known",
         wanted=wanted,
         owned=owned,
         facts=facts,
-        replaced=await _replaced(memory, owned, facts),
+        replaced=replaced,
+        reviews=review_fields(facts, replaced),
         next_cursor=to_cursor(facts[-1].id) if has_more else None,
         has_waiting=wanted.status is None and await _has_waiting(memory, owned.owner),
     )
@@ -53,12 +54,14 @@ async def show_fact(
     fact = await memory.facts.fact(owned.owner, fact_id)
     history = (await memory.facts.history(owned.owner, fact_id))[::-1]
     end = cursor + MOST_SHOWN
+    replaced = await replaced_by(memory, owned, [fact])
     return page.show(
         "known/fact.html",
         title="A fact",
         owned=owned,
         fact=fact,
-        replaced=await _replaced(memory, owned, [fact]),
+        replaced=replaced,
+        reviews=review_fields([fact], replaced),
         versions=history[cursor:end],
         next_cursor=end if end < len(history) else None,
     )
@@ -67,15 +70,3 @@ async def show_fact(
 async def _has_waiting(memory: Memory, owner: str) -> bool:
     waiting, _ = await memory.facts.listed(owner, FactFilter(memory.now(), status="proposed"), limit=1)
     return bool(waiting)
-
-
-async def _replaced(memory: Memory, owned: Owned, facts: list[Fact]) -> dict[str, Fact]:
-    """Return what each of the proposed facts would change or end, by its id."""
-    found: dict[str, Fact] = {}
-    for fact in facts:
-        if fact.status == "proposed" and fact.replaces is not None:
-            try:
-                found[fact.id] = await memory.facts.fact(owned.owner, fact.replaces)
-            except NotFound:
-                continue  # evicted since: nothing is left that could be shown
-    return found

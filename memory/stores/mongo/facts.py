@@ -72,7 +72,8 @@ class MongoFacts(Facts):
 
     @override
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
-        return await self._page({"user_id": user_id, **_shown(shown)}, limit=limit, after=after, order=_OLDEST)
+        order = _NEWEST if shown.newest_first else _OLDEST
+        return await self._page({"user_id": user_id, **_shown(shown)}, limit=limit, after=after, order=order)
 
     @override
     async def notes(

@@ -15,7 +15,7 @@ _PLACES = ", ".join("?" * (FACT_COLUMNS.count(",") + 2))
 _OPEN = "status = 'active' AND ended IS NULL"
 _AHEAD = "status = 'active' AND ended IS NOT NULL AND ifnull(valid_to, 9223372036854775807) > :at"
 _HOLDS = "status = 'active' AND valid_from <= :at AND (valid_to IS NULL OR valid_to > :at)"
-_AFTER = "(created_at, id) > (SELECT created_at, id FROM facts WHERE user_id = :user AND id = :after)"
+_PLACE_OF_AFTER = "(SELECT created_at, id FROM facts WHERE user_id = :user AND id = :after)"
 _TAGGED = "EXISTS (SELECT 1 FROM json_each(facts.tags) AS tag WHERE tag.value = :tag)"
 _SAYS = "instr(casefold(coalesce(key, '') || char(10) || value || char(10) || statement), :text)"
 _STATUSES: tuple[str, ...] = get_args(FactStatus)
@@ -30,7 +30,7 @@ FACT = f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND id = ?"
 NOTES = f"""
 SELECT {FACT_COLUMNS} FROM facts INDEXED BY facts_by_home
 WHERE user_id = :user AND home = '' AND key IS NULL AND {_HOLDS} AND (:tag IS NULL OR {_TAGGED})
-    AND (:after IS NULL OR (created_at, id) < (SELECT created_at, id FROM facts WHERE user_id = :user AND id = :after))
+    AND (:after IS NULL OR (created_at, id) < {_PLACE_OF_AFTER})
 ORDER BY created_at DESC, id DESC LIMIT :limit
 """
 SUCCESSORS = f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND replaces = ? ORDER BY created_at, id"
@@ -110,12 +110,12 @@ def page_statement(shown: FactFilter, *, follows: bool) -> str:
     if shown.keyed is not None:
         conditions.append("key IS NOT NULL" if shown.keyed else "key IS NULL")
     if follows:
-        conditions.append(_AFTER)
+        conditions.append(f"(created_at, id) {'<' if shown.newest_first else '>'} {_PLACE_OF_AFTER}")
     if shown.scope == "thread":
         homes = ("user_id = :user AND home > ''",) if shown.thread_id is None else (_HERE,)
     else:
         homes = (_OWN,) if shown.thread_id is None or shown.scope is not None else (_OWN, _HERE)
-    return _union(" AND ".join(conditions), homes=homes, order=_in_order("ASC"))
+    return _union(" AND ".join(conditions), homes=homes, order=_in_order("DESC" if shown.newest_first else "ASC"))
 
 
 def page_values(user_id: str, shown: FactFilter, *, limit: int, after: str | None) -> dict[str, object]:

@@ -59,7 +59,7 @@ class SqliteFacts(Facts):
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
         statement = sql.page_statement(shown, follows=after is not None)
         rows = await self._database.read(statement, sql.page_values(user_id, shown, limit=limit, after=after))
-        rows.sort(key=_by_age)
+        rows.sort(key=_by_age, reverse=shown.newest_first)
         return [to_fact(row) for row in rows[:limit]]
 
     @override

@@ -69,6 +69,7 @@ HOT = {
     "proposed": fact_queries.PROPOSED,
     "page": fact_queries.page_statement(FactFilter(NOW), follows=False),
     "next page": fact_queries.page_statement(FactFilter(NOW, thread_id="t1", tag="x"), follows=True),
+    "newest page": fact_queries.page_statement(FactFilter(NOW, newest_first=True), follows=True),
     "page of proposed": fact_queries.page_statement(FactFilter(NOW, status="proposed"), follows=True),
     "notes": fact_queries.NOTES,
     "successors": fact_queries.SUCCESSORS,

@@ -37,9 +37,15 @@ def home(user: str | None) -> str:
 
 
 def field(page: str, name: str) -> str:
-    """Return a hidden field of the page's own form."""
+    """Return the value that a hidden field has in all of the page's own forms."""
     (value,) = {unescape(value) for found, value in FIELD.findall(page) if found == name}
     return value
+
+
+def proposal(visitor: Visitor, fact_id: str) -> dict[str, Any]:
+    """Return what the forms of the user ada's proposed fact send, as its page shows them."""
+    page = visitor.page(f"{home('ada')}/{fact_id}")
+    return {name: field(page, name) for name in ("version", "seen", "seen_replaced")}
 
 
 def sent_form(visitor: Visitor, address: str, **changes: str) -> httpx.Response:
@@ -177,8 +183,9 @@ def test_lists_have_pages(visitor: Visitor, ada: FactsOf) -> None:
     first = visitor.page(f"{home(ada.user)}?tag=t")
     (following,) = re.findall(r'rel="next" href="([^"]+)"', first)
     second = visitor.page(unescape(following))
-    assert ("value-19." in first, "value-20." in first) == (True, False)
-    assert ("value-19." in second, "value-22." in second) == (False, True)
+    assert first.index("value-22.") < first.index("value-21.") < first.index("value-3.")
+    assert ("value-2." in first, "value-3." in second) == (False, False)
+    assert second.index("value-2.") < second.index("value-0.")
     assert 'rel="next"' not in second
 
 
@@ -265,14 +272,36 @@ def test_proposed_facts_are_approved_and_rejected(tmp_path: Path, fake: FakeOpen
         waiting = {fact["key"]: fact["id"] for fact in ada.items(status="proposed")}
         page = visitor.page(f"{home('ada')}?status=proposed")
         assert page.count("waits for approval</span>") == 2
-        back = field(page, "back")
-        done = visitor.post(f"{home('ada')}/{waiting['city']}/approve", back=back)
+        (back,) = {value for name, value in FIELD.findall(page) if name == "back"}
+        done = visitor.post(f"{home('ada')}/{waiting['city']}/approve", **proposal(visitor, waiting["city"]), back=back)
         assert done.headers["location"] == f"{home('ada')}?status=proposed"
-        visitor.post(f"{home('ada')}/{waiting['dog']}/reject")
+        visitor.post(f"{home('ada')}/{waiting['dog']}/reject", **proposal(visitor, waiting["dog"]))
         assert ada.known() == {"city": "Oslo"}
         assert "Rex" in visitor.page(f"{home('ada')}?status=rejected")
         again = visitor.post(f"{home('ada')}/{waiting['dog']}/approve")
         assert again.status_code == 409
+
+
+def test_a_proposal_that_has_changed_shows_both_and_decides_nothing(tmp_path: Path, fake: FakeOpenAI) -> None:
+    with service(tmp_path, **model_settings(fake.url), REVIEW="all") as running, Visitor(running) as visitor:
+        ada = FactsOf(running, "ada")
+        running.turn("My city is Oslo", user="ada", wait_for_memory=True)
+        (first,) = ada.items(status="proposed")
+        assert visitor.post(f"{home('ada')}/{first['id']}/approve", **proposal(visitor, first["id"])).status_code == 303
+        running.turn("My city is Rome", user="ada", wait_for_memory=True)
+        (waiting,) = ada.items(status="proposed")
+        own = f"{home('ada')}/{waiting['id']}"
+        shown = proposal(visitor, waiting["id"])
+        ada.put("city", value="Bergen <b>")
+        for act in ("approve", "reject"):
+            both = visitor.post(f"{own}/{act}", **shown)
+            assert both.status_code == 412
+            assert "Nothing was decided." in both.text
+            assert all(words in both.text for words in ("city: Rome", "city: Oslo", "city: Bergen &lt;b&gt;"))
+            assert ada.known() == {"city": "Bergen <b>"}
+        assert visitor.post(f"{own}/approve").status_code == 412, "a form without a version was shown none"
+        decided = visitor.post(f"{own}/approve", version=field(both.text, "version"))
+        assert (decided.status_code, ada.known()) == (303, {"city": "Rome"})
 
 
 @pytest.fixture(scope="module")

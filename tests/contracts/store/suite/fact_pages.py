@@ -92,6 +92,11 @@ class FactPagesContract:
                 assert len(batch) <= size
                 found += batch
             assert [each.id for each in found] == named(expected)
+            newest = replace(shown, newest_first=True)
+            found = []
+            while batch := await page("ada", newest, limit=size, after=found[-1].id if found else None):
+                found += batch
+            assert [each.id for each in found] == named(expected)[::-1]
         assert await page("ada", shown, limit=0) == []
         assert await page("eve", shown, limit=9) == []
 
