@@ -16,8 +16,8 @@ from recollect.api.inspector.rendering import render
 POSTED = "posted_fields"
 """The name in a request's state under which a refused form's fields wait to be sent again."""
 STALE = "stale_token"
-REPEATABLE = frozenset({STALE, "unauthorized", "store_unavailable"})
-"""Errors after which the form is offered again as it was, so that nothing typed is lost."""
+REPEATABLE = frozenset({STALE, "unauthorized", "store_unavailable", "invalid_request"})
+"""Errors after which the form is offered again, so that nothing typed is lost; its wrong fields can be changed there."""
 UNAUTHORIZED, UNAVAILABLE = 401, 503
 TRY_AGAIN_SECONDS = 5
 TITLES: Mapping[int, str] = {
@@ -44,6 +44,7 @@ def error_page(scope: Scope, whole: Mapping[str, Any], status: int, headers: Map
         "title": TITLES.get(status, "Something went wrong"),
         "error": error,
         "address": address(scope),
+        "wrong": {item["field"] for item in error["details"] or () if "field" in item},
         "posted": scope.get("state", {}).get(POSTED, ()) if error["code"] in REPEATABLE else (),
     }
     part = "notice" if is_partial(request) else None

@@ -16,7 +16,8 @@ from recollect.api.inspector.rendering import segment
 from recollect.api.schemas.requests import Id
 from recollect.memory.values.errors import NotFound
 
-router = APIRouter(include_in_schema=False, dependencies=[ENTERED])
+# BodyLimit bounds whole bodies; a form's field may be as long, so that its own rule refuses it and its words come back.
+router = APIRouter(include_in_schema=False, dependencies=[ENTERED], form_limits={"max_part_size": 2**31})
 within, nowhere = APIRouter(dependencies=[SIGNED_IN]), APIRouter()
 
 for pages in (talk, known, threads, thread_acts, turns, turn_acts, search):

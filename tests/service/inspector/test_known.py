@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +94,17 @@ def test_a_field_that_cannot_be_stored_is_named_and_the_words_stay(visitor: Visi
     assert "must be a time such as" in refused.text
     assert 'value="2"' in refused.text
     assert 'value="soon"' in refused.text
+    assert ada.items() == []
+
+
+@pytest.mark.parametrize("size", [100_001, 1_100_000])
+def test_words_that_are_too_many_come_back_with_the_apis_sentence(visitor: Visitor, ada: FactsOf, size: int) -> None:
+    words = "</textarea><b>" + "w" * size
+    refused = visitor.post(f"{home(ada.user)}/new", value=words, tags="x")
+    assert refused.status_code == 422
+    assert 'value</bdi> <bdi class="said">String should have at most 100000 characters' in refused.text
+    assert f'dir="auto">\n{escape(words)}</textarea>' in refused.text
+    assert '<input type="hidden" name="tags" value="x">' in refused.text
     assert ada.items() == []
 
 
