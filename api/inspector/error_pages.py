@@ -17,7 +17,7 @@ POSTED = "posted_fields"
 """The name in a request's state under which a refused form's fields wait to be sent again."""
 STALE = "stale_token"
 REPEATABLE = frozenset({STALE, "unauthorized", "store_unavailable", "invalid_request"})
-"""Errors after which the form is offered again, so that nothing typed is lost; its wrong fields can be changed there."""
+"""Errors after which the form is offered again, so that nothing typed is lost; wrong fields can be changed there."""
 UNAUTHORIZED, UNAVAILABLE = 401, 503
 TRY_AGAIN_SECONDS = 5
 TITLES: Mapping[int, str] = {
