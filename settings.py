@@ -396,6 +396,10 @@ class Settings(BaseSettings):
     import_seconds: Seconds = Field(
         _DEFAULT.import_seconds, description="Longest import; then it ends with 503, and what came stays."
     )
+    import_answer_seconds: Seconds = Field(
+        _DEFAULT.import_answer_seconds,
+        description="How long the answer to an import waits for its end; then it is 202 with an id to ask by.",
+    )
     memory_wait_seconds: Seconds = Field(
         _DEFAULT.memory_wait_seconds, description="Longest wait of `wait_for_memory` before it says pending."
     )

@@ -50,6 +50,7 @@ from recollect.api.routes import (
     threads,
     turns,
 )
+from recollect.api.running_imports import RunningImports
 from recollect.api.telemetry import metrics
 from recollect.api.telemetry.observers import open_observer
 from recollect.api.version import VERSION
@@ -178,6 +179,7 @@ def _lifespan(
             app.state.services = opened
             app.state.turns = turns = TurnRunner(opened)
             memory = opened.memory
+            app.state.imports = imports = RunningImports()
             app.state.stop_bulk = memory.bulk.stop
             app.state.reindexer = reindexer = memory.operations.reindexer()
             app.state.mcp = mcp_door = mcp.McpDoor(memory)
@@ -188,6 +190,7 @@ def _lifespan(
             finally:
                 # Work that starts more work ends first, and the stores close last: drained updates still write.
                 memory.bulk.stop()
+                await imports.close()
                 await mcp_door.close()
                 await reindexer.close()
                 await _drain(app, opened, turns)

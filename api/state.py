@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from recollect.api.running_imports import RunningImports
 from recollect.graph.resources import Services
 from recollect.graph.turns import TurnRunner
 from recollect.memory.index.reindexing import Reindexer
@@ -33,7 +34,13 @@ async def _reindexer(request: Request) -> Reindexer:
     return reindexer
 
 
+async def _imports(request: Request) -> RunningImports:
+    imports: RunningImports = request.app.state.imports
+    return imports
+
+
 OpenServices = Annotated[Services, Depends(_services)]
 OpenMemory = Annotated[Memory, Depends(_memory)]
+OpenImports = Annotated[RunningImports, Depends(_imports)]
 OpenTurns = Annotated[TurnRunner, Depends(_turns)]
 OpenReindexer = Annotated[Reindexer, Depends(_reindexer)]

@@ -20,6 +20,8 @@ from recollect.memory.values.scope import check_id
 
 Told = Callable[[int], None]
 MOST_SHOWN = 20
+ASK_SECONDS = 1.0
+"""How often an import that goes on behind its answer is asked about."""
 NO_USER = "user_id is missing."
 
 
@@ -61,10 +63,18 @@ async def _send(client: httpx.Client, source: Source, learn: bool, tell: Told) -
     parameters = {"learn": "true" if learn else "false"}
     async for body in bodies.cut(source.lines):
         response = await asyncio.to_thread(client.post, "/api/import", content=body.content, params=parameters)
-        sums.add(answer(response), body)
+        sums.add(await _ended(client, answer(response)), body)
         done += len(body.lines)
         tell(done)
     return sums.result(bodies)
+
+
+async def _ended(client: httpx.Client, said: dict[str, object]) -> dict[str, object]:
+    """Return the result of an import, whose answer `said` may be that it goes on."""
+    while said.get("status") == "running":
+        await asyncio.sleep(ASK_SECONDS)
+        said = answer(await asyncio.to_thread(client.get, f"/api/import/{said['import_id']}"))
+    return said
 
 
 @dataclass

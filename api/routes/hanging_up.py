@@ -36,16 +36,36 @@ class Sender:
             ClientDisconnect: the client has gone behind its body; the work is cancelled.
         """
         working = asyncio.create_task(work, name="bulk-request")
-        watching = asyncio.create_task(self._gone(), name="bulk-client")
         try:
-            await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
-                return working.result()
-            raise ClientDisconnect
+            await self.wait_for(working)
+            return working.result()
         finally:
-            for task in (working, watching):
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+
+    async def wait_for(self, working: "asyncio.Task[Any]", *, seconds: float | None = None) -> bool:
+        """Wait for the end of the work, at most `seconds`, and until the body is there; return whether it has ended.
+
+        Raises:
+            ClientDisconnect: the client has gone behind its body.
+        """
+        watching = asyncio.create_task(self._gone(), name="bulk-client")
+        waiting = asyncio.create_task(self._patience(seconds), name="bulk-patience")
+        try:
+            await asyncio.wait({working, watching, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if watching.done() and not working.done():
+                raise ClientDisconnect
+            return working.done()
+        finally:
+            for task in (watching, waiting):
                 task.cancel()
-            await asyncio.gather(working, watching, return_exceptions=True)
+            await asyncio.gather(watching, waiting, return_exceptions=True)
+
+    async def _patience(self, seconds: float | None) -> None:
+        """Return once `seconds` have passed and the body is there; never with None."""
+        await asyncio.gather(
+            asyncio.Event().wait() if seconds is None else asyncio.sleep(seconds), self._has_sent.wait()
+        )
 
     async def _gone(self) -> None:
         # While the body is still being read, its reader receives the disconnect; receiving it here would take it away.

@@ -1,11 +1,15 @@
-"""`POST /api/import`: past messages in bulk, and exports, one item a line or one a file of an archive."""
+"""`POST /api/import`: past messages in bulk, and exports, one item a line or one a file of an archive.
 
+`GET /api/import/{import_id}` is the place to ask about an import that takes longer than a client should wait.
+"""
+
+import asyncio
 import logging
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import partial
-from typing import IO, Annotated, Literal
+from typing import IO, Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
@@ -13,14 +17,17 @@ from pydantic import BaseModel, Field
 from starlette.requests import ClientDisconnect
 
 from recollect.api.auth.caller import WhoCalls
-from recollect.api.errors import plain_error
+from recollect.api.errors import error_body, plain_error
 from recollect.api.routes.hanging_up import Sender
-from recollect.api.state import OpenMemory
+from recollect.api.running_imports import RunningImport
+from recollect.api.schemas.answers import ErrorContent
+from recollect.api.schemas.requests import Id
+from recollect.api.state import OpenImports, OpenMemory
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.memory import Memory
 from recollect.memory.transfer.importing import ImportResult, SenderGone, import_lines
 from recollect.memory.transfer.line_source import SourceLine, split_lines
-from recollect.memory.values.errors import TooLarge
+from recollect.memory.values.errors import NotFound, TooLarge
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +61,26 @@ class ImportAnswer(BaseModel):
     )
 
 
+class ImportRunning(BaseModel):
+    """An import that goes on behind its answer."""
+
+    import_id: str
+    status: Literal["running"]
+
+
+class ImportStatus(BaseModel):
+    """An import that went on behind its answer: with `done` the counts, with `failed` the error."""
+
+    import_id: str
+    status: Literal["running", "done", "failed"]
+    imported: int | None = None
+    known: int | None = None
+    failed: list[FailedLineAnswer] | None = None
+    more_failed: int | None = None
+    out_of_order: int | None = None
+    error: ErrorContent | None = None
+
+
 @router.post(
     "/api/import",
     response_model=None,
@@ -63,8 +90,9 @@ class ImportAnswer(BaseModel):
     "`metadata`. A user's message and the assistant's that comes next in its thread, by their times, or that has the "
     "same `pair_id`, make a turn. Or an export, its "
     "zip too: everything gets the ids and times it had. What is stored already is `known` and stays: send the same "
-    "again after a failure. At most MAX_UPLOAD_MB, and IMPORT_SECONDS: then 503, and what came is stored.",
-    responses={200: {"model": ImportAnswer}},
+    "again after a failure. At most MAX_UPLOAD_MB, and IMPORT_SECONDS: then 503, and what came is stored. "
+    "What takes longer than IMPORT_ANSWER_SECONDS (60) goes on behind a 202; `Location` says where to ask.",
+    responses={200: {"model": ImportAnswer}, 202: {"model": ImportRunning}},
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -78,6 +106,7 @@ class ImportAnswer(BaseModel):
 async def post_import(
     request: Request,
     memory: OpenMemory,
+    imports: OpenImports,
     caller: WhoCalls,
     learn: Annotated[Literal["false", "true"], Query(description="Learn from the turns too.")] = "false",
 ) -> JSONResponse:
@@ -96,13 +125,49 @@ async def post_import(
                 seconds=memory.config.import_seconds,
             )
 
+    working = asyncio.create_task(work(), name="import")
+    goes_on = False
     try:
-        result = await sender.unless_gone(work())
+        if not await sender.wait_for(working, seconds=memory.config.import_answer_seconds):
+            goes_on = True
+            kept = imports.keep(working, by=caller.name)
+            return JSONResponse(_as_json(kept), 202, {"Location": f"/api/import/{kept.id}"})
+        result = working.result()
     except (ClientDisconnect, SenderGone):
         # The client has left and reads no answer. If it sends the lines again, the stored ones count as known.
         logger.warning("import broken off", extra={"action": "import_broken_off"})
         return plain_error(400, "invalid_request", "The body ended early.")
+    finally:
+        if not goes_on:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
     return JSONResponse(result.as_json())
+
+
+@router.get(
+    "/api/import/{import_id}",
+    response_model=None,
+    summary="An import that goes on",
+    description="The import of a 202: `running`, `done` with its counts, or `failed` with its `error`. For "
+    "administrators, and for whoever sent it. 404 after a restart, or in another process of the service: send the "
+    "lines again then, the stored ones are `known`.",
+    responses={200: {"model": ImportStatus}},
+)
+async def get_import(import_id: Id, imports: OpenImports, caller: WhoCalls) -> JSONResponse:
+    """404 for somebody else's, too."""
+    kept = imports.find(import_id)
+    if kept is None or not (caller.is_admin or kept.by == caller.name):
+        raise NotFound("There is no such import.")
+    return JSONResponse(_as_json(kept))
+
+
+def _as_json(kept: RunningImport) -> dict[str, Any]:
+    """Return the import's status, and with an end its result or its error."""
+    if not kept.work.done():
+        return {"import_id": kept.id, "status": "running"}
+    if kept.error is not None:
+        return {"import_id": kept.id, "status": "failed", **error_body(kept.error)}
+    return {"import_id": kept.id, "status": "done", **kept.work.result().as_json()}
 
 
 async def _lines(body: AsyncIterator[bytes], memory: Memory) -> AsyncGenerator[SourceLine]:

@@ -137,7 +137,8 @@ class MemoryConfig:
 
     # How much bulk work (imports, files, archives) is done at a time.
     bulk_workers: int = 2
-    import_seconds: float = 300.0
+    import_seconds: float = 1_800.0
+    import_answer_seconds: float = 60.0
 
     # Timeouts, concurrency and intervals.
     memory_wait_seconds: float = 30.0

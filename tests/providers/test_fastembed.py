@@ -1,3 +1,4 @@
+import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -8,6 +9,7 @@ import pytest
 
 from recollect.memory.ports.embedder import Embedder
 from recollect.memory.providers.catalog import open_embedder
+from recollect.memory.providers.local.local_model import batches_by_length
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.mem_config import MemoryConfig
 from tests.fakes.openai_server import FakeOpenAI
@@ -45,6 +47,24 @@ async def test_many_texts_keep_their_order(embedder: Embedder) -> None:
     for number in (0, 13, 39):
         [alone] = await embedder.embed_documents([texts[number]])
         assert together[number] == pytest.approx(alone, abs=1e-4)
+
+
+def test_a_batch_is_bounded_by_its_characters_and_its_texts() -> None:
+    texts = ["a" * length for length in (9_000, *[200] * 40, 1_500, 2_000, 2_100, *[1] * 20)]
+    batches = batches_by_length(texts)
+    assert sorted(place for batch in batches for place in batch) == list(range(len(texts)))
+    for batch in batches:
+        longest = max(len(texts[place]) for place in batch)
+        assert len(batch) == 1 or (len(batch) <= 16 and len(batch) * longest <= 4_000)
+    assert len(batches) <= 8
+
+
+async def test_a_callers_few_texts_do_not_wait_for_anothers_many(embedder: Embedder) -> None:
+    many = asyncio.create_task(embedder.embed_documents(["long text " * 100] * 200))
+    await embedder.embed_documents(["Tea."])
+    await embedder.embed_query("Tea?")
+    assert not many.done()
+    many.cancel()
 
 
 async def test_a_wrong_path_names_its_setting(tmp_path: Path) -> None:

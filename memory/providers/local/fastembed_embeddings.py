@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +12,23 @@ import numpy as np
 from typing_extensions import override
 
 from recollect.memory.ports.embedder import Embedder
-from recollect.memory.providers.local.local_model import BATCH, LocalKind, LocalModel, in_order_of_length
+from recollect.memory.providers.local.local_model import LocalKind, LocalModel, batches_by_length
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
 
 _THREADS = 2
+"""One for documents and one that is free for queries, so that a search never waits for an import."""
 _TEXT_CHARACTERS = 24_000
 
 
 class LocalEmbedder(LocalModel["TextEmbedding"], Embedder):
-    """Embedder over a loaded model."""
+    """Embedder over a loaded model. Of all callers' documents one batch is embedded at a time, in turns."""
+
+    def __init__(self, loaded: "TextEmbedding", *, name: str, threads: ThreadPoolExecutor) -> None:
+        super().__init__(loaded, name=name, threads=threads)
+        # It is fair: a caller with a few texts waits for a batch of an import, not for the import.
+        self._documents = asyncio.Lock()
 
     @property
     @override
@@ -43,16 +50,21 @@ class LocalEmbedder(LocalModel["TextEmbedding"], Embedder):
     @override
     async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
         """Return the texts' vectors, of length 1; each text is read up to the model's own limit."""
-        if not texts:
-            return []
         cut = [text[:_TEXT_CHARACTERS] for text in texts]
-        return await self._run(
-            lambda: in_order_of_length(cut, lambda some: list(self._loaded.passage_embed(some, batch_size=BATCH)))
-        )
+        by_place: dict[int, Sequence[float]] = {}
+        for places in batches_by_length(cut):
+            batch = [cut[place] for place in places]
+            async with self._documents:
+                vectors = await self._run(partial(self._passages, batch))
+            by_place.update(zip(places, vectors, strict=True))
+        return [by_place[place] for place in range(len(cut))]
 
     @override
     async def ping(self) -> None:
         """Return at once: the model is loaded."""
+
+    def _passages(self, texts: list[str]) -> list[Any]:
+        return list(self._loaded.passage_embed(texts))
 
     async def _run(self, work: Any) -> list[Sequence[float]]:
         def unit() -> list[Sequence[float]]:

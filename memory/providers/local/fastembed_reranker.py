@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from recollect.memory.ports.reranker import Reranker
-from recollect.memory.providers.local.local_model import BATCH, LocalKind, LocalModel, in_order_of_length
+from recollect.memory.providers.local.local_model import LocalKind, LocalModel, batches_by_length
 from recollect.memory.values.errors import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -39,10 +39,14 @@ class LocalReranker(LocalModel["TextCrossEncoder"], Reranker):
 
     def _relevance(self, query: str, texts: Sequence[str]) -> list[float]:
         asked, cut = query[:_TEXT_CHARACTERS], [text[:_TEXT_CHARACTERS] for text in texts]
+        by_place: dict[int, float] = {}
         try:
-            scores = in_order_of_length(cut, lambda some: list(self._loaded.rerank(asked, some, batch_size=BATCH)))
+            for places in batches_by_length(cut):
+                scored = self._loaded.rerank(asked, [cut[place] for place in places])
+                by_place.update(zip(places, scored, strict=True))
         except Exception as error:  # onnxruntime's and the tokenizer's errors have no base in common
             raise ModelUnavailable("The reranker failed; check RERANKER and RERANKER_PATH.", outage=False) from error
+        scores = [by_place[place] for place in range(len(cut))]
         if not all(map(math.isfinite, scores)):
             raise ModelUnavailable("The reranker's scores are no numbers; check RERANKER_PATH.", outage=False)
         return list(map(sigmoid, scores))

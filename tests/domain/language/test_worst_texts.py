@@ -203,7 +203,7 @@ SHORT = {
     "recall.packing.cost": "its length counts alone",
     "facts.wording.names_another": "at most 2,000 characters: a quote",
     "facts.wording.names_fact": "at most 2,000 characters: a quote",
-    "providers.local.local_model.in_order_of_length": "lengths alone",
+    "providers.local.local_model.batches_by_length": "lengths alone",
     "providers.offline.finding.key_of": "at most 500 characters: a clause",
     "providers.offline.finding.slug": "at most 500 characters: a clause",
     "providers.offline.finding.trimmed": "at most 500 characters: a clause",

@@ -32,7 +32,7 @@ PATHS = {
     ("get", "/metrics"),
 }
 NO_JSON = {"/api/users/{user_id}/export", "/metrics"}
-ELSEWHERE = {"{document_id}", "{erasure_id}"}
+ELSEWHERE = {"{import_id}", "{document_id}", "{erasure_id}"}
 """The operations that have tests of their own."""
 
 

@@ -27,6 +27,7 @@ class Ids:
     memory_id: str
     document_id: str
     erasure_id: str
+    import_id: str = "import-no-such"
     key: str = "codeword"
     key_id: str = "0" * 16
     model_id: str = "no-such-model"
@@ -157,6 +158,7 @@ CALLS: Mapping[tuple[str, str], Call] = {
     ("delete", "/api/memory/{memory_id}"): Call(),
     ("get", "/memory-stats"): Call(own=200, query=lambda ids: {"session_id": ids.thread_id}),
     ("post", "/api/import"): Call(None, 200, makes=True),  # its lines name users: a test of its own
+    ("get", "/api/import/{import_id}"): Call(None),  # kept by its caller: tested with the imports
     ("get", "/api/documents"): Call(own=None),
     ("post", "/api/documents"): Call("body", 201, makes=True, body=lambda _: {"text": "Mine.", "source": "secrets"}),
     ("get", "/api/documents/{document_id}"): Call(),
