@@ -1,5 +1,5 @@
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -53,6 +53,9 @@ class ScriptedChat:
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
         yield await self.complete(request)
+
+    def unknown_parameters(self, names: Iterable[str]) -> list[str]:
+        return []
 
     async def models(self, *, api_key: str | None = None) -> list[str]:
         return [self.name]
