@@ -46,7 +46,7 @@ class MongoClientRecords(ClientRecords):
     @override
     async def record(self, *, user_id: str, record_id: str) -> ClientRecord | None:
         async with self._connection.use() as database:
-            found = await database[CLIENT_RECORDS].find_one({"_id": key_of(user_id, record_id)})
+            found = await database[CLIENT_RECORDS].find_one({"user_id": user_id, "_id": key_of(user_id, record_id)})
         return None if found is None else _to_record(found)
 
     @override
@@ -64,7 +64,8 @@ class MongoClientRecords(ClientRecords):
     @override
     async def remove(self, *, user_id: str, record_id: str) -> bool:
         async with self._connection.use() as database:
-            deleted = await database[CLIENT_RECORDS].delete_one({"_id": key_of(user_id, record_id)})
+            one: Record = {"user_id": user_id, "_id": key_of(user_id, record_id)}
+            deleted = await database[CLIENT_RECORDS].delete_one(one)
         return deleted.deleted_count > 0
 
     @override
@@ -86,7 +87,8 @@ class MongoClientRecords(ClientRecords):
 
 async def _is_put(database: MongoDatabase, document: Record) -> bool:
     try:
-        await database[CLIENT_RECORDS].replace_one({"_id": document["_id"]}, document, upsert=True)
+        one = {name: document[name] for name in ("user_id", "_id")}
+        await database[CLIENT_RECORDS].replace_one(one, document, upsert=True)
     except DuplicateKeyError:
         return False
     return True

@@ -25,7 +25,7 @@ from recollect.memory.stores.mongo.message_document import (
 )
 from recollect.memory.stores.mongo.old_messages import oldest_messages
 from recollect.memory.stores.mongo.overviews import last_position_of, openings, overview, overviews
-from recollect.memory.stores.mongo.turns import turns_from, turns_of
+from recollect.memory.stores.mongo.turns import reply_of, these, turns_from, turns_of
 from recollect.memory.stores.update_json import update_from_json, update_to_json
 from recollect.memory.values.errors import StoreUnavailable
 from recollect.memory.values.scope import Scope
@@ -56,7 +56,7 @@ class MongoConversations(Conversations):
                     await database[CONVERSATIONS].insert_one(from_message(placed))
                 except DuplicateKeyError:
                     # Not every server says which index was violated: look whether it was the id's.
-                    stored = await database[CONVERSATIONS].find_one({"_id": message.id})
+                    stored = await database[CONVERSATIONS].find_one(_one(message))
                     if stored is not None:
                         return to_message(stored)
                 else:
@@ -71,7 +71,7 @@ class MongoConversations(Conversations):
             try:
                 await messages.insert_one(document)
             except DuplicateKeyError:
-                if await _has(database, {"_id": reply.id}) or not await _is_accepted(database, reply):
+                if await _has(database, _one(reply)) or not await _is_accepted(database, reply):
                     return False
                 # The reply of a turn that was deleted while it ran still holds this position: remove it.
                 place = {"user_id": reply.user_id, "thread_id": reply.thread_id, "position": reply.position}
@@ -81,14 +81,14 @@ class MongoConversations(Conversations):
             # this reply: look again, and remove it where its message is gone.
             if await _is_accepted(database, reply):
                 return True
-            await messages.delete_one({"_id": reply.id})
+            await messages.delete_one(_one(reply))
             return False
 
     @override
     async def turn(self, *, user_id: str, turn_id: str) -> Turn | None:
         ids = [derived_id(user_id, turn_id, role) for role in ("user", "assistant")]
         async with self._connection.use() as database:
-            found = await database[CONVERSATIONS].find({"_id": {"$in": ids}}).to_list()
+            found = await database[CONVERSATIONS].find(these([user_id], ids)).to_list()
         by_role = {document["role"]: document for document in found}
         return to_turn(by_role["user"], by_role.get("assistant")) if "user" in by_role else None
 
@@ -132,14 +132,15 @@ class MongoConversations(Conversations):
 
     @override
     async def indexed_messages(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Message]]:
-        query: Record = {"indexed": True} if user_id is None else {"indexed": True, "user_id": user_id}
+        query: Record = {"indexed": True} if user_id is None else {"user_id": user_id, "indexed": True}
         while True:
             async with self._connection.use() as database:
                 messages = database[CONVERSATIONS]
                 page = messages.find(query, MESSAGE_ONLY).sort("_id", ASCENDING).limit(_BATCH_TURNS)
                 replies = await page.to_list()
                 ids = [derived_id(reply["user_id"], reply["message_pair_id"], "user") for reply in replies]
-                asked = await messages.find({"_id": {"$in": ids}}, MESSAGE_ONLY).to_list() if ids else []
+                users = list({reply["user_id"] for reply in replies})
+                asked = await messages.find(these(users, ids), MESSAGE_ONLY).to_list() if ids else []
             if not replies:
                 return
             found = [message for message in map(to_message, (*asked, *replies)) if not message.absent]
@@ -267,26 +268,26 @@ class MongoConversations(Conversations):
     async def retract(self, turn: Turn) -> bool:
         if turn.update is None:
             return False
-        reply: Record = {"_id": derived_id(turn.message.user_id, turn.message.turn_id, "assistant")}
+        reply = reply_of(turn.message.user_id, turn.message.turn_id)
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
             if (await messages.delete_one({**reply, "update": update_to_json(turn.update)})).deleted_count:
                 return True
-            other = await _other_text(database, reply["_id"], turn.update)
+            other = await _other_text(database, reply, turn.update)
             return other is not None and (await messages.delete_one({**reply, "update": other})).deleted_count == 1
 
     async def _swap(self, turn: Turn, new: Record, condition: Record | None = None) -> bool:
         """Replace the fields `new` of the turn's reply if its update is still that of `turn`; tell whether it was."""
         if turn.update is None:
             return False
-        reply: Record = {"_id": derived_id(turn.message.user_id, turn.message.turn_id, "assistant")}
+        reply = reply_of(turn.message.user_id, turn.message.turn_id)
         stored = update_to_json(turn.update)
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
             as_known: Record = {**reply, **(condition or {})}
             if (await messages.update_one({**as_known, "update": stored}, {"$set": new})).matched_count:
                 return True
-            other = await _other_text(database, reply["_id"], turn.update)
+            other = await _other_text(database, reply, turn.update)
             if other is None:
                 return False
             return (await messages.update_one({**as_known, "update": other}, {"$set": new})).matched_count == 1
@@ -314,7 +315,7 @@ class MongoConversations(Conversations):
     async def remove(self, *, user_id: str, turn_ids: Sequence[str]) -> int:
         ids = [derived_id(user_id, turn_id, role) for turn_id in turn_ids for role in ("user", "assistant")]
         async with self._connection.use() as database:
-            return await _delete(database, {"_id": {"$in": ids}})
+            return await _delete(database, these([user_id], ids))
 
     @override
     async def delete(self, scope: Scope) -> int:
@@ -340,15 +341,20 @@ async def _as_newest(database: MongoDatabase, message: Message) -> Message:
     return replace(message, position=position + 1 + position % 2, created_at=created_at)
 
 
+def _one(message: Message) -> Record:
+    """Return the query for this message: the user leads, so that a sharded cluster asks one shard."""
+    return {"user_id": message.user_id, "_id": message.id}
+
+
 async def _is_accepted(database: MongoDatabase, reply: Message) -> bool:
     """Tell whether the message that `reply` answers is stored in its thread, one position before it."""
-    message_id = derived_id(reply.user_id, reply.turn_id, "user")
-    return await _has(database, {"_id": message_id, "thread_id": reply.thread_id, "position": reply.position - 1})
+    message: Record = {"user_id": reply.user_id, "_id": derived_id(reply.user_id, reply.turn_id, "user")}
+    return await _has(database, {**message, "thread_id": reply.thread_id, "position": reply.position - 1})
 
 
-async def _other_text(database: MongoDatabase, reply_id: str, update: Update) -> str | None:
+async def _other_text(database: MongoDatabase, reply: Record, update: Update) -> str | None:
     """Return the stored text of `update` where an earlier version of this code has written the same as another text."""
-    found = await database[CONVERSATIONS].find_one({"_id": reply_id}, {"update": True})
+    found = await database[CONVERSATIONS].find_one(reply, {"update": True})
     if found is None or found["update"] == update_to_json(update) or update_from_json(found["update"]) != update:
         return None
     return found["update"]

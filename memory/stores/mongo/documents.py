@@ -34,7 +34,7 @@ class MongoDocuments(Documents):
     async def put(self, document: Document, *, revision: int) -> bool:
         async with self._connection.use() as database:
             if revision:
-                stored: Record = {"_id": _key(document.user_id, document.id), "revision": revision}
+                stored: Record = {**_one(document.user_id, document.id), "revision": revision}
                 replaced = await database[DOCUMENTS].replace_one(stored, _from_document(document))
                 return replaced.matched_count == 1
             try:
@@ -51,7 +51,7 @@ class MongoDocuments(Documents):
     @override
     async def by_ids(self, *, user_id: str, document_ids: Sequence[str]) -> list[Document]:
         keys = [_key(user_id, document_id) for document_id in document_ids]
-        return await self._found({"_id": {"$in": keys}}, limit=len(keys))
+        return await self._found({"user_id": user_id, "_id": {"$in": keys}}, limit=len(keys))
 
     @override
     async def page(
@@ -109,7 +109,7 @@ class MongoDocuments(Documents):
     async def detach(self, scope: Scope, *, document_id: str) -> bool:
         key = f"{scope.user_id}/{scope.thread}/{document_id}"
         async with self._connection.use() as database:
-            return (await database[ATTACHMENTS].delete_one({"_id": key})).deleted_count == 1
+            return (await database[ATTACHMENTS].delete_one({"user_id": scope.user_id, "_id": key})).deleted_count == 1
 
     @override
     async def attached(self, scope: Scope) -> list[Attached]:
@@ -127,9 +127,9 @@ class MongoDocuments(Documents):
     async def remove(self, *, user_id: str, document_id: str) -> bool:
         # The header goes first: passages added after that are removed by whoever adds them.
         async with self._connection.use() as database:
-            removed = await database[DOCUMENTS].delete_one({"_id": _key(user_id, document_id)})
+            removed = await database[DOCUMENTS].delete_one(_one(user_id, document_id))
             await database[PASSAGES].delete_many({"user_id": user_id, "document_id": document_id})
-            await database[ATTACHMENTS].delete_many({"owner": user_id, "document_id": document_id})
+            await database[ATTACHMENTS].delete_many({**_attaching(user_id), "document_id": document_id})
         return removed.deleted_count == 1
 
     @override
@@ -142,7 +142,8 @@ class MongoDocuments(Documents):
             deleted = await database[DOCUMENTS].delete_many(owned)
             await database[PASSAGES].delete_many(owned)
             await database[ATTACHMENTS].delete_many(owned)
-            await database[ATTACHMENTS].delete_many({"owner": scope.user_id})
+            if scope.user_id == GLOBAL_USER:
+                await database[ATTACHMENTS].delete_many(_attaching(GLOBAL_USER))
         return deleted.deleted_count
 
     @override
@@ -167,10 +168,21 @@ class MongoDocuments(Documents):
             order = [("attached_at", ASCENDING), ("_id", ASCENDING)]
             rows = await database[ATTACHMENTS].find(query).sort(order).to_list()
             keys = list({_key(row["owner"], row["document_id"]) for row in rows})
-            found = await database[DOCUMENTS].find({"_id": {"$in": keys}}).to_list() if keys else []
+            theirs: Record = {"user_id": {"$in": list({row["owner"] for row in rows})}, "_id": {"$in": keys}}
+            found = await database[DOCUMENTS].find(theirs).to_list() if keys else []
         documents = {document["_id"]: _to_document(document) for document in found}
         pairs = [(row, documents.get(_key(row["owner"], row["document_id"]))) for row in rows]
         return [(row["thread_id"], Attached(document, row["attached_at"])) for row, document in pairs if document]
+
+
+def _one(user_id: str, document_id: str) -> Record:
+    """Return the query for one header: the user leads, so that a sharded cluster asks one shard."""
+    return {"user_id": user_id, "_id": _key(user_id, document_id)}
+
+
+def _attaching(owner: str) -> Record:
+    """Return the query for attachments of the owner's documents: others attach shared ones alone."""
+    return {"owner": owner} if owner == GLOBAL_USER else {"user_id": owner, "owner": owner}
 
 
 def _key(user_id: str, document_id: str) -> str:

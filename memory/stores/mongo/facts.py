@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from recollect.memory.ports.facts import FactFilter, Facts
 from recollect.memory.stores.mongo.connection import FACTS, MongoConnection, Record
-from recollect.memory.stores.mongo.fact_document import from_fact, key, to_fact
+from recollect.memory.stores.mongo.fact_document import from_fact, key, one, to_fact
 from recollect.memory.stores.mongo.leaps import users_of
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.scope import GLOBAL_USER, Scope
@@ -39,20 +39,20 @@ class MongoFacts(Facts):
 
     @override
     async def replace(self, fact: Fact, *, revision: int) -> bool:
-        stored: Record = {"_id": key(fact.user_id, fact.id), "revision": revision}
+        stored: Record = {**one(fact.user_id, fact.id), "revision": revision}
         async with self._connection.use() as database:
             return (await database[FACTS].replace_one(stored, from_fact(fact))).matched_count == 1
 
     @override
     async def fact(self, *, user_id: str, fact_id: str) -> Fact | None:
         async with self._connection.use() as database:
-            found = await database[FACTS].find_one({"_id": key(user_id, fact_id)})
+            found = await database[FACTS].find_one(one(user_id, fact_id))
         return None if found is None else to_fact(found)
 
     @override
     async def facts(self, *, user_id: str, fact_ids: Sequence[str]) -> list[Fact]:
         keys = [key(user_id, fact_id) for fact_id in fact_ids]
-        return await self._found({"_id": {"$in": keys}}, limit=len(keys))
+        return await self._found({"user_id": user_id, "_id": {"$in": keys}}, limit=len(keys))
 
     @override
     async def living(self, scope: Scope, *, at: datetime, limit: int, with_global: bool = False) -> list[Fact]:
@@ -88,7 +88,7 @@ class MongoFacts(Facts):
 
     @override
     async def owed(self, *, user_id: str, limit: int) -> list[Fact]:
-        return await self._found({"indexed": False, "user_id": user_id}, limit=limit)
+        return await self._found({"user_id": user_id, "indexed": False}, limit=limit)
 
     @override
     async def owed_users(self, *, limit: int) -> list[str]:
@@ -97,15 +97,14 @@ class MongoFacts(Facts):
 
     @override
     async def mark_indexed(self, fact: Fact) -> bool:
-        stored: Record = {"_id": key(fact.user_id, fact.id), "revision": fact.revision}
+        stored: Record = {**one(fact.user_id, fact.id), "revision": fact.revision}
         async with self._connection.use() as database:
             return (await database[FACTS].update_one(stored, {"$set": {"indexed": True}})).matched_count == 1
 
     @override
     async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Fact]]:
-        query: Record = {"indexed": True, "state": "open"}
-        if user_id is not None:
-            query["user_id"] = user_id
+        query: Record = {} if user_id is None else {"user_id": user_id}
+        query |= {"indexed": True, "state": "open"}
         while facts := await self._found(query, limit=_BATCH, order=(("_id", ASCENDING),)):
             yield facts
             query["_id"] = {"$gt": key(facts[-1].user_id, facts[-1].id)}
@@ -143,7 +142,8 @@ class MongoFacts(Facts):
 
     @override
     async def remove(self, *, user_id: str, fact_ids: Sequence[str]) -> int:
-        return await self._delete({"_id": {"$in": [key(user_id, fact_id) for fact_id in fact_ids]}})
+        keys = [key(user_id, fact_id) for fact_id in fact_ids]
+        return await self._delete({"user_id": user_id, "_id": {"$in": keys}})
 
     @override
     async def delete(self, scope: Scope) -> int:

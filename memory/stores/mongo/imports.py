@@ -25,7 +25,7 @@ from recollect.memory.stores.mongo.message_document import (
     to_message,
 )
 from recollect.memory.stores.mongo.overviews import last_position_of
-from recollect.memory.stores.mongo.turns import turns_from
+from recollect.memory.stores.mongo.turns import these, turns_from
 from recollect.memory.stores.update_json import update_to_json
 from recollect.memory.values.errors import StoreUnavailable
 from recollect.memory.values.times import from_ms, to_ms
@@ -57,7 +57,7 @@ class MongoImports(Imports):
             messages = database[CONVERSATIONS]
             found = [to_message(each) for each in await messages.find(query, MESSAGE_ONLY).to_list()]
             replies = {derived_id(user_id, message.turn_id, "assistant"): message for message in found}
-            there = await messages.find({"_id": {"$in": list(replies)}}, {"_id": True}).to_list() if found else []
+            there = await messages.find(these([user_id], list(replies)), {"_id": True}).to_list() if found else []
         committed = {replies[each["_id"]].turn_id for each in there}
         return {
             message.imported_id: message
@@ -69,7 +69,7 @@ class MongoImports(Imports):
     async def stored(self, user_id: str, turn_ids: Sequence[str]) -> dict[str, Turn]:
         ids = [derived_id(user_id, turn_id, "user") for turn_id in turn_ids]
         async with self._connection.use() as database:
-            turns = await turns_from(database, {"_id": {"$in": ids}}, limit=len(ids)) if ids else []
+            turns = await turns_from(database, these([user_id], ids), limit=len(ids)) if ids else []
         return {turn.message.turn_id: turn for turn in turns}
 
     @override
@@ -103,20 +103,21 @@ class MongoImports(Imports):
         settled = 0
         async with self._connection.use() as database:
             for batch in batches(replies, _PORTION):
-                query = {"_id": {"$in": batch}, "update": stored}
+                query = {**these([user_id], batch), "update": stored}
                 settled += (await database[CONVERSATIONS].update_many(query, new)).matched_count
         return settled
 
     @override
     async def settle_each(self, turns: Sequence[Turn], *, done: Sequence[Update]) -> int:
-        alike: dict[tuple[str, str], tuple[list[str], Update]] = {}
+        alike: dict[tuple[str, str, str], tuple[list[str], Update]] = {}
         for turn, new in zip(turns, done, strict=True):
             if turn.update is not None:
-                ids, _ = alike.setdefault((update_to_json(turn.update), update_to_json(new)), ([], new))
-                ids.append(derived_id(turn.message.user_id, turn.message.turn_id, "assistant"))
+                user = turn.message.user_id
+                ids, _ = alike.setdefault((user, update_to_json(turn.update), update_to_json(new)), ([], new))
+                ids.append(derived_id(user, turn.message.turn_id, "assistant"))
         changes = [
-            UpdateMany({"_id": {"$in": ids}, "update": owed}, {"$set": from_update(new)})
-            for (owed, _), (ids, new) in alike.items()
+            UpdateMany({**these([user], ids), "update": owed}, {"$set": from_update(new)})
+            for (user, owed, _), (ids, new) in alike.items()
         ]
         settled = 0
         async with self._connection.use() as database:
@@ -142,7 +143,8 @@ def _is_open(turn: FinishedTurn, places: _Places) -> bool:
 
 async def _places(database: MongoDatabase, turns: Sequence[Turn | FinishedTurn]) -> _Places:
     ids = [message.id for turn in turns for message in (turn.message, turn.reply) if message is not None]
-    found = await database[CONVERSATIONS].find({"_id": {"$in": ids}}, MESSAGE_ONLY).to_list()
+    users = list({turn.message.user_id for turn in turns})
+    found = await database[CONVERSATIONS].find(these(users, ids), MESSAGE_ONLY).to_list() if ids else []
     return _Places(
         {each["_id"]: to_message(each) for each in found if each["role"] == "user"},
         {each["_id"] for each in found if each["role"] == "assistant"},
@@ -194,7 +196,8 @@ async def _commit(database: MongoDatabase, turns: Sequence[FinishedTurn], begun:
     left = (await _places(database, turns)).begun
     orphans = {turn.reply.id for turn in turns if turn.message.id not in left} & new
     if orphans:
-        await database[CONVERSATIONS].delete_many({"_id": {"$in": list(orphans)}})
+        users = list({turn.message.user_id for turn in turns})
+        await database[CONVERSATIONS].delete_many(these(users, list(orphans)))
     return new - orphans
 
 

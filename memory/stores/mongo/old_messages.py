@@ -4,6 +4,7 @@ from pymongo import ASCENDING
 
 from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoDatabase, Record
 from recollect.memory.stores.mongo.message_document import MESSAGE_ONLY, to_message
+from recollect.memory.stores.mongo.turns import these
 from recollect.memory.values.turn import Message, derived_id
 
 _ORDER = (("timestamp", ASCENDING), ("_id", ASCENDING))
@@ -15,7 +16,7 @@ async def oldest_messages(database: MongoDatabase, query: Record, *, limit: int)
     place: Record = {}
     while len(found) < limit:
         size = limit - len(found)
-        asked = database[CONVERSATIONS].find({"role": "user", **query, **place}, MESSAGE_ONLY)
+        asked = database[CONVERSATIONS].find({**query, "role": "user", **place}, MESSAGE_ONLY)
         page = await asked.sort([*_ORDER]).limit(size).to_list()
         messages = [to_message(document) for document in page]
         pending = await _pending(database, messages)
@@ -35,7 +36,8 @@ async def _pending(database: MongoDatabase, messages: list[Message]) -> set[str]
     """Return the ids of the replies to `messages` whose update is pending."""
     if not messages:
         return set()
-    replies = {"_id": {"$in": [_reply_id(message) for message in messages]}, "status": "pending"}
+    users, ids = {message.user_id for message in messages}, [_reply_id(message) for message in messages]
+    replies = {**these(list(users), ids), "status": "pending"}
     return {document["_id"] for document in await database[CONVERSATIONS].find(replies, {"_id": True}).to_list()}
 
 

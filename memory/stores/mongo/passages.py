@@ -56,9 +56,10 @@ class MongoPassages(Passages):
         found = await self._found({"user_id": user_id, "id": {"$in": list(passage_ids)}})
         keys = list({f"{user_id}/{passage.document_id}" for passage in found})
         async with self._connection.use() as database:
-            headers = await database[DOCUMENTS].find({"_id": {"$in": keys}}, {"id": 1, "version": 1}).to_list()
-        named = {(header["id"], header["version"]) for header in headers}
-        return [passage for passage in found if (passage.document_id, passage.version) in named]
+            named: Record = {"user_id": user_id, "_id": {"$in": keys}}
+            headers = await database[DOCUMENTS].find(named, {"id": 1, "version": 1}).to_list()
+        versions = {(header["id"], header["version"]) for header in headers}
+        return [passage for passage in found if (passage.document_id, passage.version) in versions]
 
     @override
     async def of_document(self, *, user_id: str, document_id: str) -> AsyncIterator[Sequence[Passage]]:
@@ -112,7 +113,7 @@ class MongoPassages(Passages):
 
     @override
     async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Passage]]:
-        query: Record = {"indexed": True} if user_id is None else {"indexed": True, "user_id": user_id}
+        query: Record = {"indexed": True} if user_id is None else {"user_id": user_id, "indexed": True}
         while found := await self._found(query, limit=_BATCH, order=("_id",)):
             yield found
             query["_id"] = {"$gt": _key(found[-1])}
@@ -124,7 +125,7 @@ class MongoPassages(Passages):
 
     async def _header(self, user_id: str, document_id: str) -> Record | None:
         async with self._connection.use() as database:
-            key = {"_id": f"{user_id}/{document_id}"}
+            key: Record = {"user_id": user_id, "_id": f"{user_id}/{document_id}"}
             return await database[DOCUMENTS].find_one(key, {"version": 1, "incoming": 1})
 
     async def _named(self, user_id: str, document_id: str) -> Record | None:
@@ -152,7 +153,9 @@ def _key(passage: Passage) -> str:
 
 
 def _these(passages: Sequence[Passage]) -> Record:
-    return {"_id": {"$in": [_key(passage) for passage in passages]}}
+    """Return the query for these passages: their owners lead, so that a sharded cluster asks their shards alone."""
+    owners = list({passage.user_id for passage in passages})
+    return {"user_id": {"$in": owners}, "_id": {"$in": [_key(passage) for passage in passages]}}
 
 
 def _from_passage(passage: Passage) -> Record:

@@ -28,19 +28,19 @@ class MongoThreads(Threads):
 
     @override
     async def record(self, scope: Scope) -> ThreadRecord | None:
-        found = await self._found({"_id": _key(scope.user_id, scope.thread)}, limit=1)
+        found = await self._found(_one(scope.user_id, scope.thread), limit=1)
         return found[0] if found else None
 
     @override
     async def records(self, *, user_id: str, thread_ids: Sequence[str]) -> list[ThreadRecord]:
         keys = [_key(user_id, thread_id) for thread_id in thread_ids]
-        return await self._found({"_id": {"$in": keys}}, limit=len(keys))
+        return await self._found({"user_id": user_id, "_id": {"$in": keys}}, limit=len(keys))
 
     @override
     async def put(self, record: ThreadRecord, *, revision: int) -> bool:
         async with self._connection.use() as database:
             if revision:
-                stored: Record = {"_id": _key(record.user_id, record.thread_id), "revision": revision}
+                stored: Record = {**_one(record.user_id, record.thread_id), "revision": revision}
                 return (await database[THREADS].replace_one(stored, _from_record(record))).matched_count == 1
             try:
                 await database[THREADS].insert_one(_from_record(record))
@@ -54,7 +54,7 @@ class MongoThreads(Threads):
 
     @override
     async def owed(self, *, user_id: str, limit: int) -> list[ThreadRecord]:
-        return await self._found({"indexed": False, "user_id": user_id}, limit=limit)
+        return await self._found({"user_id": user_id, "indexed": False}, limit=limit)
 
     @override
     async def owed_users(self, *, limit: int) -> list[str]:
@@ -63,15 +63,14 @@ class MongoThreads(Threads):
 
     @override
     async def mark_indexed(self, record: ThreadRecord) -> bool:
-        stored: Record = {"_id": _key(record.user_id, record.thread_id), "revision": record.revision}
+        stored: Record = {**_one(record.user_id, record.thread_id), "revision": record.revision}
         async with self._connection.use() as database:
             return (await database[THREADS].update_one(stored, {"$set": {"indexed": True}})).matched_count == 1
 
     @override
     async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[ThreadRecord]]:
-        query: Record = {"indexed": True, "has_point": True}
-        if user_id is not None:
-            query["user_id"] = user_id
+        query: Record = {} if user_id is None else {"user_id": user_id}
+        query |= {"indexed": True, "has_point": True}
         while records := await self._found(query, limit=_BATCH):
             yield records
             query["_id"] = {"$gt": _key(records[-1].user_id, records[-1].thread_id)}
@@ -93,7 +92,7 @@ class MongoThreads(Threads):
     async def delete(self, scope: Scope) -> int:
         query: Record = {"user_id": scope.user_id}
         if scope.thread_id is not None:
-            query = {"_id": _key(scope.user_id, scope.thread_id)}
+            query = _one(scope.user_id, scope.thread_id)
         async with self._connection.use() as database:
             return (await database[THREADS].delete_many(query)).deleted_count
 
@@ -103,6 +102,11 @@ class MongoThreads(Threads):
         async with self._connection.use() as database:
             found = database[THREADS].find(query).sort("_id", ASCENDING).limit(limit)
             return [_to_record(document) for document in await found.to_list()]
+
+
+def _one(user_id: str, thread_id: str) -> Record:
+    """Return the query for one record: the user leads, so that a sharded cluster asks one shard."""
+    return {"user_id": user_id, "_id": _key(user_id, thread_id)}
 
 
 def _key(user_id: str, thread_id: str) -> str:

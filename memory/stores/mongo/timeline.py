@@ -13,6 +13,7 @@ from recollect.memory.ports.timeline import Timeline
 from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, MongoDatabase, Record
 from recollect.memory.stores.mongo.leaps import distinct_of
 from recollect.memory.stores.mongo.message_document import DESCRIBED_ONLY, MESSAGE_ONLY, SAID, to_message
+from recollect.memory.stores.mongo.turns import these
 from recollect.memory.stores.period_bounds import bounds_ms
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
@@ -138,7 +139,7 @@ async def _searchable(database: MongoDatabase, page: Sequence[Record]) -> list[M
     indexed = {each["_id"] for each in page if each.get("indexed")}
     asked = [reply for message, reply in replies.items() if message != reply]
     if asked:
-        query = {"_id": {"$in": asked}, "indexed": True}
+        query = {**these(list({each["user_id"] for each in page}), asked), "indexed": True}
         found = await database[CONVERSATIONS].find(query, {"_id": True}).to_list()
         indexed |= {each["_id"] for each in found}
     return [to_message(each) for each in page if replies[each["_id"]] in indexed]
@@ -154,7 +155,9 @@ async def _near(database: MongoDatabase, messages: Sequence[Message], span: int)
         {"user_id": user_id, "thread_id": thread_id, "position": {"$in": sorted(positions)}}
         for (user_id, thread_id), positions in threads.items()
     ]
-    found = await database[CONVERSATIONS].find({"$or": any_thread}, MESSAGE_ONLY).to_list()
+    users = list({user_id for user_id, _ in threads})
+    near: Record = {"user_id": {"$in": users}, "$or": any_thread}
+    found = await database[CONVERSATIONS].find(near, MESSAGE_ONLY).to_list()
     return {(each["user_id"], each["thread_id"], each["position"]): each for each in found}
 
 

@@ -12,8 +12,8 @@ from recollect.memory.ports.updates import Backlog, Claim, Updates
 from recollect.memory.stores.mongo.connection import CLAIMS, CONVERSATIONS, MARK, MongoConnection, Record, key_of
 from recollect.memory.stores.mongo.leaps import users_of
 from recollect.memory.stores.mongo.message_document import from_update
-from recollect.memory.stores.mongo.turns import turns_of
-from recollect.memory.values.turn import Turn, derived_id
+from recollect.memory.stores.mongo.turns import reply_of, turns_of
+from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Update
 
 _PAGE = 100
@@ -56,16 +56,16 @@ class MongoUpdates(Updates):
             replies = await found.sort([*(_TIMES if by_time else _COMMITS)]).limit(limit).to_list()
             turns, orphans = await turns_of(database, replies)
             if orphans:
-                await messages.delete_many({"_id": {"$in": orphans}})
+                await messages.delete_many({"user_id": user_id, "_id": {"$in": orphans}})
         return turns
 
     @override
     async def record(self, turn: Turn, update: Update, *, generation: int) -> bool:
-        reply_id = derived_id(turn.message.user_id, turn.message.turn_id, "assistant")
+        reply = reply_of(turn.message.user_id, turn.message.turn_id)
         async with self._connection.use() as database:
             # Compared and written in one step: a process that lost its claim cannot overwrite a newer one's update.
             done = await database[CONVERSATIONS].update_one(
-                {"_id": reply_id, "generation": {"$lte": generation}},
+                {**reply, "generation": {"$lte": generation}},
                 {"$set": {**from_update(update), "generation": generation}},
             )
         return done.matched_count == 1
