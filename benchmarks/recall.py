@@ -56,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         talks = read_locomo(given.locomo)
         found = uvloop.run(_measure(talks, base, with_folds=given.folds))
         print(recall_table(found), end="\n\n")
+        print(session_table(found), end="\n\n")
         rows += targets(found)
         raw |= _raw(found)
         plot(given.json.with_suffix(".png"), found.passes)
@@ -133,6 +134,15 @@ def recall_table(found: Found) -> str:
     padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines]
     padded.insert(1, ["-" * width for width in widths])
     return "\n".join(f"| {' | '.join(line)} |" for line in padded)
+
+
+def session_table(found: Found) -> str:
+    """Return how often one, and all, of the sessions with evidence are among the first, as a Markdown table."""
+    lines = ["| pipeline | any in 5 | any in 10 | all in 5 | all in 10 |", "|---|---|---|---|---|"]
+    for name, row in ((name, figures(outcomes)) for name, outcomes in found.passes.items()):
+        shown = [*row.any_session.values(), *row.all_sessions.values()]
+        lines.append(f"| {name} | {' | '.join(f'{value:.1f}' for value in shown)} |")
+    return "\n".join(lines)
 
 
 def _cells(row: Figures, categories: Sequence[str]) -> list[str]:

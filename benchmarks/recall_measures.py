@@ -13,6 +13,7 @@ from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.packing import cost
 
 AT = (5, 10, 25, 50)
+SESSIONS_AT = (5, 10)
 BUDGET = 1_000
 """The budget in tokens."""
 
@@ -22,7 +23,8 @@ class Outcome:
     """The result of the search for one question.
 
     `evidence` is the number of messages that answer it, `places` their places among the hits, from 0; `tokens` is the
-    cost of the hits up to each of them, itself included.
+    cost of the hits up to each of them, itself included. `gold` is the number of sessions that hold evidence,
+    `sessions` their places among the sessions of the hits, each session at its first hit.
     """
 
     talk: str
@@ -31,10 +33,20 @@ class Outcome:
     places: Sequence[int]
     tokens: Sequence[int]
     milliseconds: float = 0.0
+    sessions: Sequence[int] = ()
+    gold: int = 0
 
     def at(self, k: int) -> float:
         """Return the share of all evidence among the first `k` hits, in [0, 1]."""
         return recall_at(k, self.places, wanted=self.evidence)
+
+    def any_session(self, k: int) -> float:
+        """Return 1 if one of the gold sessions is among the first `k` sessions of the hits, else 0."""
+        return float(any(place < k for place in self.sessions))
+
+    def all_sessions(self, k: int) -> float:
+        """Return 1 if all gold sessions are among the first `k` sessions of the hits, else 0."""
+        return float(sum(place < k for place in self.sessions) == self.gold)
 
     def within(self, budget: int) -> float:
         """Return the share of all evidence among the hits, in order, that fit into `budget` tokens, in [0, 1]."""
@@ -42,11 +54,21 @@ class Outcome:
 
 
 def outcome(hits: Sequence[Hit], evidence: Sequence[str], *, talk: str, category: str, milliseconds: float) -> Outcome:
-    """Match hits to evidence by `message_id`; a hit costs ceil(characters / 4) of `[date] speaker: text`."""
+    """Match hits to evidence by `message_id`; a hit costs ceil(characters / 4) of `[date] speaker: text`.
+
+    Evidence is named like "conv-26/D1:3": what is before its last colon is its session.
+    """
     wanted = set(evidence)
     places = [place for place, hit in enumerate(hits) if hit.entry.message_id in wanted]
     tokens = list(accumulate(cost(hit.entry) for hit in hits))
-    return Outcome(talk, category, len(evidence), places, tokens, milliseconds)
+    gold = set(map(_session, evidence))
+    sessions = dict.fromkeys(_session(hit.entry.message_id or "") for hit in hits)
+    found = [place for place, session in enumerate(sessions) if session in gold]
+    return Outcome(talk, category, len(evidence), places, tokens, milliseconds, found, len(gold))
+
+
+def _session(message_id: str) -> str:
+    return message_id.rpartition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +80,8 @@ class Figures:
     by_category: dict[str, float]
     p50: float
     p95: float
+    any_session: dict[int, float]
+    all_sessions: dict[int, float]
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures for the JSON file."""
@@ -65,6 +89,8 @@ class Figures:
             **{f"R@{k}": round(value, 2) for k, value in self.at.items()},
             f"R in {BUDGET} tokens": round(self.within, 2),
             "R@10 by category": {name: round(value, 2) for name, value in self.by_category.items()},
+            **{f"any session in {k}": round(value, 2) for k, value in self.any_session.items()},
+            **{f"all sessions in {k}": round(value, 2) for k, value in self.all_sessions.items()},
             "search ms": {"p50": round(self.p50, 2), "p95": round(self.p95, 2)},
         }
 
@@ -81,6 +107,8 @@ def figures(outcomes: Sequence[Outcome]) -> Figures:
         },
         p50=median(times),
         p95=quantiles(times, n=20)[-1] if len(times) > 1 else times[0],
+        any_session={k: _percent(outcomes, lambda one, k=k: one.any_session(k)) for k in SESSIONS_AT},
+        all_sessions={k: _percent(outcomes, lambda one, k=k: one.all_sessions(k)) for k in SESSIONS_AT},
     )
 
 

@@ -121,6 +121,16 @@ def test_recall_counts_evidence_among_the_first_hits_and_within_a_budget() -> No
     assert [measured.within(budget) for budget in (9, 20, 21, 120, 121, 170, 171)] == [0, 0, 0.25, 0.25, 0.5, 0.5, 0.75]
 
 
+def test_sessions_count_once_at_their_first_hit_and_all_or_any_of_them() -> None:
+    said = ["a/D1:1", "a/D1:2", "a/D2:1", "a/D3:1", "a/D3:2", "a/D4:1"]
+    hits = [hit(message_id, 40) for message_id in said]
+    measured = outcome(hits, ["a/D4:9", "a/D2:2", "a/D2:3"], talk="a", category="multi-hop", milliseconds=1.0)
+    assert [measured.any_session(k) for k in (1, 2, 4)] == [0, 1, 1]
+    assert [measured.all_sessions(k) for k in (2, 3, 4)] == [0, 0, 1]
+    beyond = outcome(hits, ["a/D2:2", "a/D9:1"], talk="a", category="multi-hop", milliseconds=1.0)
+    assert (beyond.any_session(10), beyond.all_sessions(10)) == (1, 0)
+
+
 def scored(talk: str, place: int, category: str = "single-hop", milliseconds: float = 1.0) -> Outcome:
     return Outcome(talk, category, 1, [place], [30 * (number + 1) for number in range(50)], milliseconds)
 
