@@ -108,3 +108,15 @@ def test_the_page_says_that_the_service_is_down_and_goes_on(browser: Browser, tm
         expect(person.page.get_by_text("The service does not answer.")).to_be_visible()
         running.start()
         expect(person.page.get_by_text("The service does not answer.")).to_be_hidden(timeout=15_000)
+
+
+def test_a_stale_token_is_renewed_and_the_form_sent_again(person: Window, user: str) -> None:
+    page = person.open(f"/users/{user}/facts/new")
+    page.get_by_label("Text").fill("Likes tea.")
+    person.context.clear_cookies()
+    person.expected += ["error: Failed to load resource: the server responded with a status of 403"]
+    with page.expect_response(lambda answer: answer.request.method == "POST") as first:
+        page.get_by_role("button", name="Store").click()
+    assert first.value.status == 403
+    expect(page.get_by_role("heading", level=1)).to_have_text("A fact")
+    expect(page.locator("article.fact .text")).to_contain_text("Likes tea.")
