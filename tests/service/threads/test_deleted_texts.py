@@ -37,7 +37,11 @@ def test_deleted_texts_are_in_no_record_and_leave_the_files(running: Service) ->
     document = {"user_id": "ada", "text": "All about marzipan and its makers.", "title": "Sweet marzipan"}
     made = running.http.post("/api/documents", json=document).json()
     for user_id in ("ada", "bob"):
-        running.turn("Which concert was loud?", user=user_id, thread="t2", turn_id="kept", wait_for_memory=True)
+        # In its thread alone: a reply that quotes another thread's message stays with the reply's own.
+        here = {"scope": "thread"}
+        running.turn(
+            "Which concert was loud?", user=user_id, thread="t2", turn_id="kept", memory=here, wait_for_memory=True
+        )
     asked = running.turn("marzipan concert", thread="t3", turn_id="asked", memory=EVERYTHING, wait_for_memory=True)
     told = [hit for hit in hits_of(asked) if hit["thread_id"] == "t1"]
     assert "heliotrope" in json.dumps(told)
