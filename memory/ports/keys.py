@@ -144,7 +144,7 @@ def read_role(said: str) -> tuple[Role, str | None]:
         bound = said.removeprefix(_USER)
         check_id("role", bound.removesuffix(EVERY))
         return "user", bound
-    problem = "must be service, admin, user:<id> or user:<beginning>*"
+    problem = "must be service, admin or user:<id>; user:<beginning>* is for all users whose ids begin so"
     raise InvalidRequest(f"role {problem}.", problems=[Problem("role", problem)])
 
 

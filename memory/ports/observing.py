@@ -25,10 +25,12 @@ ModelOperation = Literal["chat", "embeddings"]
 class ModelCall(Protocol):
     """The observed call of a model: a context manager that is told what the call took."""
 
+    @abstractmethod
     def __enter__(self) -> "ModelCall":
         """Begin, and return this call."""
         ...
 
+    @abstractmethod
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None, /
     ) -> bool | None:

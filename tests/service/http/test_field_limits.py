@@ -23,7 +23,7 @@ def document() -> Json:
     return app.openapi()
 
 
-OPENAIS = ("/v1/chat/completions", "/v1/responses", "/v1/conversations")
+OPENAIS = ("/v1/chat/completions", "/v1/responses", "/v1/conversations", "/items")
 """OpenAI's own bodies, whose further fields are taken and left alone."""
 
 
