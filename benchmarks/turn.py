@@ -1,4 +1,4 @@
-"""Measures the cost of a turn: `python -m benchmarks.turn` (`make bench`), six minutes; `--quick` is a smoke test.
+"""Measures the cost of a turn: `python -m benchmarks.turn` (`make bench`), seven minutes; `--quick` is a smoke test.
 
 Every process is real and on loopback: the fake model (chat 300 ms, embedding 50 ms), a bare endpoint that makes the one
 chat call (the floor), a bare LangGraph graph, and `recollect serve`. A missed target is printed and does not fail the
