@@ -13,7 +13,7 @@ from tests.service.support.scripts import facts, learning, texts
 from tests.service.support.terminals import Terminal
 
 REPLY = " ".join(f"word{number}" for number in range(40))
-CTRL_C, UP, CLEAR, BACKSPACE = "\x03", "\x1b[A", "\x15", "\x7f"
+CTRL_C, UP, CLEAR = "\x03", "\x1b[A", "\x15"
 
 
 @pytest.fixture
@@ -144,13 +144,16 @@ def test_help_lists_all_commands_and_unknown_ones_are_named(terminal: Terminal, 
 
 
 def offered(terminal: Terminal, typed: str, completed: str) -> None:
-    """Type until the menu shows it: keys that come faster than the menu is drawn may leave it out."""
-    for key in typed:
-        terminal.press(key)
+    """Type until the menu shows it: keys that come faster than the menu is drawn may leave it out.
+
+    Each try begins with an empty line, because a menu that stands is drawn again only where it differs.
+    """
     for _ in range(10):
+        for key in typed:
+            terminal.press(key)
         if terminal.shows(completed, seconds=2):
             break
-        terminal.press(BACKSPACE + typed[-1])
+        terminal.press(CLEAR)
     else:
         raise AssertionError(terminal.raw)
     terminal.press(CLEAR)
