@@ -53,3 +53,4 @@ async def end(*tasks: "asyncio.Task[Any]") -> None:
         for task in left:
             task.cancel()
         _, left = await asyncio.wait(left, timeout=CANCEL_SECONDS)
+    await asyncio.gather(*tasks, return_exceptions=True)  # what they raised is theirs; nobody else asks for it

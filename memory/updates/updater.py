@@ -8,14 +8,13 @@ work at shutdown.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 from uuid import uuid4
 
-from recollect.memory.background.sweep import Sweep
+from recollect.memory.background.sweep import Sweep, end
 from recollect.memory.ports.store import Store
 from recollect.memory.updates.user_work import LEASE, RETRY, StepWork, UserWork, WorkContext
 from recollect.memory.values.times import Clock
@@ -210,7 +209,7 @@ class Updater:
         _, late = await asyncio.wait(tasks, timeout=seconds)
         if late:
             logger.warning("updates left for the next start", extra={"action": "updates_aborted", "users": len(late)})
-        await _end(late)
+        await end(*late)
 
     async def _find_left(self) -> None:
         """Start work for users with pending updates whom this process does not work for yet.
@@ -227,10 +226,3 @@ class Updater:
             if not await active.work.renew():
                 logger.warning("claim lost", extra={"action": "claim_lost"})
                 active.task.cancel()
-
-
-async def _end(tasks: "Iterable[asyncio.Task[Any]]") -> None:
-    ended = list(tasks)
-    for task in ended:
-        task.cancel()
-    await asyncio.gather(*ended, return_exceptions=True)
