@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from recollect.memory.recall.hit import CandidateTrace, Hit, Stage
+from recollect.memory.recall.packing import Packed
 from recollect.memory.recall.ranking import Scored
 from recollect.memory.recall.repeats import merge
 
@@ -84,6 +85,12 @@ class CandidateFilter:
         """Keep `hits` alone of the candidates that are left, as those that cover what was asked for."""
         self._leave([], self.left, "rank", "others cover more of what is asked for")
         self.add("coverage", hits, reason)
+
+    def fit(self, packed: Packed, budget: int) -> Sequence[Hit]:
+        """Return the hits that fit into `budget` tokens, and record the dropped ones and the neighbours."""
+        self.drop(packed.left_out, "budget", f"does not fit into {budget} tokens")
+        self.add("neighbour", [hit for hit in packed.hits if hit.entry.id in packed.neighbours])
+        return packed.hits
 
     def trace(self) -> Iterator[CandidateTrace]:
         """Yield all traces: the selected candidates, the hits beside them, then the dropped ones, latest step first."""

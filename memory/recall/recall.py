@@ -9,7 +9,8 @@ from recollect.memory.ports.store import Store
 from recollect.memory.recall.attachments import NOTHING, Attachments, SearchableDocuments
 from recollect.memory.recall.hit import Recalled
 from recollect.memory.recall.recall_options import RecallOptions
-from recollect.memory.recall.search import Request, Search
+from recollect.memory.recall.request import Request
+from recollect.memory.recall.search import Search
 from recollect.memory.threads.window import read_window
 from recollect.memory.values.fact import by_weight, chosen_facts
 from recollect.memory.values.fact_limits import MOST_FACTS

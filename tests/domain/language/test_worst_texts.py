@@ -156,7 +156,7 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
 SHORT = {
     "language.said_hash.comparable": "a part of said_hash, above",
     "providers.presets.provider_name": "a setting",
-    "recall.coverage_questions.why_covered": "the first 300 characters of 500 at most",
+    "recall.coverage.coverage_questions.why_covered": "the first 300 characters of 500 at most",
     "learning.proof.evidence.find_quote": "as quote_problem",
     "learning.proof.evidence.folded_quote": "at most 2,000 characters: a quote",
     "learning.proof.addresses.says_address": "at most 4,000 characters: a quote's sentence, or a claim",

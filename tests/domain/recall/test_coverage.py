@@ -4,8 +4,8 @@ from itertools import pairwise
 import pytest
 
 from recollect.memory.ports.vector_index import Entry, Kind
-from recollect.memory.recall.coverage import SLICES, Coverable, best_of, cover, slices
-from recollect.memory.recall.coverage_questions import why_covered
+from recollect.memory.recall.coverage.coverage import SLICES, Coverable, best_of, cover, slices
+from recollect.memory.recall.coverage.coverage_questions import why_covered
 from recollect.memory.values.period import Period
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)

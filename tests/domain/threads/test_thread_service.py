@@ -18,7 +18,8 @@ from recollect.memory.ports.summariser import Summariser
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.providers.lexical import LexicalEmbedder
 from recollect.memory.recall.recall_options import RecallOptions
-from recollect.memory.recall.search import Request, Search
+from recollect.memory.recall.request import Request
+from recollect.memory.recall.search import Search
 from recollect.memory.threads.summary_step import SummaryStep
 from recollect.memory.threads.thread_service import ThreadService
 from recollect.memory.values.errors import (

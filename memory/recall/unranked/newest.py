@@ -8,6 +8,7 @@ from recollect.memory.index.expected import fact_entry
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import Entry, Kind, episode
 from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.recall.request import Request
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.filter import Filter
@@ -19,13 +20,41 @@ MOST_THREADS, MOST_TURNS = 20, 50
 """Of how many threads how many last turns are read whose messages the index does not have yet."""
 
 
-async def newest_messages(store: Store, scope: Scope, *, limit: int, asked: Filter | None) -> list[Message]:
+async def newest_entries(
+    store: Store, request: Request, now: datetime, *, limit: int, is_index_down: bool = False
+) -> list[Entry]:
+    """Return the newest messages and facts that the request may find, newest first.
+
+    `is_index_down`: the messages that the index does not have yet, too.
+    """
+    options, scope = request.options, request.scope
+    messages = list[Message]()
+    if "episode" in options.kinds and not options.tags:
+        messages = await _messages(store, scope, limit=limit, asked=options.filter)
+        if is_index_down:
+            messages += await _unindexed(store, scope, asked=options.filter)
+    facts = list[Entry]()
+    if "fact" in options.kinds:
+        facts = await _facts(
+            store,
+            Scope(scope.user_id, request.thread_id or scope.thread_id),
+            options,
+            now=now,
+            homes=request.fact_homes,
+            given_apart=request.for_turn,
+        )
+    shown = set(request.shown)
+    messages = [message for message in messages if message.turn_id not in shown]
+    return _newest_first(messages, facts, options.kinds)[:limit]
+
+
+async def _messages(store: Store, scope: Scope, *, limit: int, asked: Filter | None) -> list[Message]:
     """Return the newest indexed messages that fulfil `asked`, newest first; `limit` are read."""
     latest = await store.timeline.latest(scope, limit=limit)
     return [message for message in latest if asked is None or asked.fulfilled(message_item(message))]
 
 
-async def unindexed_messages(store: Store, scope: Scope, *, asked: Filter | None) -> list[Message]:
+async def _unindexed(store: Store, scope: Scope, *, asked: Filter | None) -> list[Message]:
     """Return messages of the last turns of the latest threads, which the index need not have."""
     threads = [scope.thread_id] if scope.thread_id is not None else []
     if not threads:
@@ -36,7 +65,7 @@ async def unindexed_messages(store: Store, scope: Scope, *, asked: Filter | None
     return [message for message in messages if asked is None or asked.fulfilled(message_item(message))]
 
 
-async def newest_facts(
+async def _facts(
     store: Store,
     scope: Scope,
     options: RecallOptions,
@@ -61,7 +90,7 @@ async def newest_facts(
     return [fact_entry(fact) for fact in living if fits(fact)]
 
 
-def newest_first(messages: Sequence[Message], facts: Sequence[Entry], kinds: Sequence[Kind]) -> list[Entry]:
+def _newest_first(messages: Sequence[Message], facts: Sequence[Entry], kinds: Sequence[Kind]) -> list[Entry]:
     """Return the entries of the wanted kinds, each once, newest first."""
     said = {message.id: episode(message) for message in messages} if "episode" in kinds else {}
     known = {entry.id: entry for entry in facts} if "fact" in kinds else {}

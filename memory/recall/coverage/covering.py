@@ -1,0 +1,49 @@
+"""Chooses of a search's hits those that cover what is asked for, and packs them into the token budget."""
+
+from collections.abc import Sequence
+
+from recollect.memory.background.long_texts import off_loop
+from recollect.memory.ports.vector_index import SparseVector
+from recollect.memory.recall.candidate_filter import CandidateFilter
+from recollect.memory.recall.coverage.coverage import MOST_COVERED, Coverable, best_of, cover, in_order
+from recollect.memory.recall.hit import Hit
+from recollect.memory.recall.packing import pack
+from recollect.memory.recall.query import PreparedQuery
+from recollect.memory.recall.ranking import within
+from recollect.memory.recall.recall_options import RecallOptions
+
+
+async def covering(
+    options: RecallOptions,
+    filtered: CandidateFilter,
+    found: Sequence[Hit],
+    why: str,
+    query: PreparedQuery | None = None,
+) -> Sequence[Hit]:
+    """Choose of the hits that were `found` those that cover them, in order of time; see `coverage.cover`.
+
+    With a `query`, they are ranked, best first, and only its subject is covered. `why` is the trace's reason.
+    """
+    count = _places(options)
+    if query is not None:
+        if query.period is not None:
+            period = query.period
+            found = [hit for hit in found if within(period, hit.entry.created_at) == 1] or found
+        found = [found[place] for place in best_of([hit.score for hit in found], count)]
+    coverable = [Coverable(hit.entry, hit.score) for hit in found]
+    places = await off_loop(lambda: cover(coverable, count), [hit.entry.content for hit in found])
+    chosen = [found[place] for place in places]
+    hits: Sequence[Hit] = sorted(chosen, key=lambda hit: in_order(hit.entry))
+    filtered.cover(hits, why)
+    if options.token_budget is None:
+        return hits
+    budget, first = options.token_budget, [hit.entry.id for hit in chosen]
+    contents = [hit.entry.content for hit in hits]
+    relevance = PreparedQuery("", SparseVector((), ())).relevance if query is None else query.relevance
+    packed = await off_loop(lambda: pack(hits, budget, relevance=relevance, neighbours={}, first=first), contents)
+    return filtered.fit(packed, budget)
+
+
+def _places(options: RecallOptions) -> int:
+    """Return how many hits may cover what is asked for: `top_k`, and more where a budget bounds them."""
+    return options.top_k if options.token_budget is None else max(options.top_k, MOST_COVERED)

@@ -1,0 +1,105 @@
+"""Gathers the candidates of a request from the index: the user's own memory, and the documents that it reaches."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from recollect.memory.ports.embedder import Embedder
+from recollect.memory.ports.facts import FactFilter
+from recollect.memory.ports.store import Store
+from recollect.memory.ports.vector_index import VectorIndex, fact_point_id
+from recollect.memory.recall.candidate import Candidate
+from recollect.memory.recall.filtering import Allowed
+from recollect.memory.recall.query import PreparedQuery
+from recollect.memory.recall.repeats import most_repeated
+from recollect.memory.recall.request import Request
+from recollect.memory.recall.retrieval import CHANNEL_LIMIT, CandidateQuery, retrieve
+
+MOST_ROUNDS = 4
+"""How often candidates are retrieved again at most, because repeats took the places."""
+MOST_TAGGED = 500
+"""How many facts with each wanted tag are read at most, newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathering:
+    """Asks the index for candidates; holds no state of its own."""
+
+    store: Store
+    index: VectorIndex
+    embedder: Embedder
+
+    async def candidates(
+        self, request: Request, query: PreparedQuery, allowed: Allowed | None, now: datetime
+    ) -> list[Candidate]:
+        """Return the candidates that the caller does not show already, with their scores, in no order.
+
+        `allowed` is what the request's filter lets the search find; None without one.
+
+        Raises:
+            IndexUnavailable, StoreUnavailable, ModelUnavailable: the search is not possible now.
+        """
+        found = await self._uncrowded(request, await self._candidate_query(request, query, allowed, now))
+        return [one for one in found if not request.shows(one.entry)]
+
+    async def _uncrowded(self, request: Request, query: CandidateQuery) -> list[Candidate]:
+        """Retrieve candidates; where repeats take most places, retrieve again without their turns.
+
+        Who says the same a thousand times would otherwise leave no place for anything else.
+        """
+        found = {one.entry.id: one for one in await self._retrieved(request, query)}
+        for _ in range(MOST_ROUNDS):
+            repeated = most_repeated(one.entry for one in found.values())
+            turns = dict.fromkeys(entry.turn_id for entry in repeated if entry.turn_id)
+            if 2 * len(repeated) < CHANNEL_LIMIT:
+                break
+            apart = replace(query, exclude_turns=[*request.shown, *turns])
+            more = [one for one in await self._retrieved(request, apart) if one.entry.id not in found]
+            if not more:
+                break
+            found |= {one.entry.id: one for one in more}
+        return list(found.values())
+
+    async def _retrieved(self, request: Request, query: CandidateQuery) -> list[Candidate]:
+        """Retrieve candidates from the user's own memory and from the documents that the request reaches."""
+        kinds = tuple(kind for kind in query.kinds if kind != "document")
+        places = [replace(query, kinds=kinds)] if kinds else []
+        if "document" in query.kinds:
+            owners = request.searchable.documents.items()
+            places += [query.passages(owner, ids) for owner, ids in owners if ids is None or ids]
+        if len(places) == 1:
+            return await retrieve(self.index, places[0])
+        found = await asyncio.gather(*(retrieve(self.index, place) for place in places))
+        return [one for candidates in found for one in candidates]
+
+    async def _candidate_query(
+        self, request: Request, query: PreparedQuery, allowed: Allowed | None, now: datetime
+    ) -> CandidateQuery:
+        options, fact_points = request.options, None
+        if options.tags:
+            fact_points = await self._tagged(request, options.tags, now)
+        return CandidateQuery(
+            scope=request.scope,
+            dense=await self.embedder.embed_query(query.dense_text),
+            bm25=query.bm25,
+            kinds=("fact",) if options.tags else options.kinds,
+            exclude_turns=request.shown,
+            fact_homes=request.fact_homes,
+            fact_points=fact_points,
+            allowed=None if allowed is None else allowed.points,
+            period=query.period,
+            only_period=options.time == "filter",
+            has_context=self.embedder.knows_meaning,
+            with_vectors=options.mmr_lambda is not None,
+            preferred=request.preferred,
+        )
+
+    async def _tagged(self, request: Request, tags: Sequence[str], now: datetime) -> list[str]:
+        """Return the ids of the points of the facts that have one of `tags`."""
+        found = dict[str, None]()
+        for tag in tags:
+            shown = FactFilter(now, tag=tag)
+            facts = await self.store.facts.page(request.scope.user_id, shown, limit=MOST_TAGGED)
+            found |= dict.fromkeys(fact_point_id(fact.user_id, fact.id) for fact in facts)
+        return list(found)

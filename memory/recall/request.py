@@ -1,0 +1,59 @@
+"""A search as its caller asks for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recollect.memory.background.scanning import MOST_CHECKED
+from recollect.memory.ports.vector_index import Entry
+from recollect.memory.recall.attachments import NOTHING, SearchableDocuments
+from recollect.memory.recall.coverage.coverage_questions import WANTED, why_covered
+from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.values.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A search for `text` in `scope`. `shown` are the ids of turns that the caller shows already.
+
+    `for_turn`: a turn asks, of the thread `thread_id` where it has one. It gets the thread's summary and the keyed and
+    pinned facts in any case, so they are no hits; the user's own facts count as well as the thread's. `preferred` is
+    the thread whose hits go before those of the user's other threads, unless these score more by `scope_margin`:
+    `scope` is the user's then. `searchable` are the documents to search, `given` the ids of those that the caller shows
+    already.
+    """
+
+    scope: Scope
+    text: str
+    options: RecallOptions
+    shown: Sequence[str] = ()
+    for_turn: bool = False
+    thread_id: str | None = None
+    preferred: str | None = None
+    searchable: SearchableDocuments = NOTHING
+    given: frozenset[str] = frozenset()
+
+    @property
+    def fact_homes(self) -> frozenset[str | None] | None:
+        """Return the homes of the facts that may be hits; see `CandidateQuery`."""
+        if self.for_turn:
+            return frozenset({None, self.thread_id})
+        return None if self.scope.thread_id is None else frozenset({self.scope.thread_id})
+
+    @property
+    def why_covered(self) -> str | None:
+        """Return why the search covers its subject over time, in place of the best few hits; None if it does not."""
+        wanted = self.options.coverage
+        if wanted == "off" or self.options.expand is not None:
+            return None
+        asked = why_covered(self.text)
+        return asked if asked is not None or wanted == "auto" else WANTED
+
+    def shows(self, entry: Entry) -> bool:
+        """Tell whether the caller shows `entry`: a document given whole, or the summary of the asking thread."""
+        if entry.origin is not None:
+            return entry.origin.id in self.given
+        return entry.kind == "summary" and self.thread_id is not None and entry.thread_id == self.thread_id
+
+    def most_read(self, wanted: int) -> int:
+        """Return how many messages are read for `wanted` unranked hits; of those that a filter drops, many."""
+        return wanted + 2 * len(self.shown) if self.options.filter is None else MOST_CHECKED

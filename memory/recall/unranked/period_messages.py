@@ -1,0 +1,51 @@
+"""The messages of a period, for a text that asks for a time and nothing else."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+
+from recollect.memory.background.long_texts import off_loop
+from recollect.memory.ports.timeline import Timeline
+from recollect.memory.recall.candidate_filter import CandidateFilter
+from recollect.memory.recall.coverage.coverage import MOST_READ, SLICES, slices
+from recollect.memory.recall.coverage.coverage_questions import WHOLE_PERIOD
+from recollect.memory.recall.coverage.covering import covering
+from recollect.memory.recall.hit import Hit, Recalled
+from recollect.memory.recall.packing import pack
+from recollect.memory.recall.request import Request
+from recollect.memory.recall.unranked.unranked_hits import merged, unranked
+from recollect.memory.values.period import Period
+from recollect.memory.values.scope import Scope
+from recollect.memory.values.turn import Message
+
+
+async def period_messages(timeline: Timeline, request: Request, period: Period, now: datetime) -> Recalled:
+    """Return messages of `period` in their order, in place of a search: those that cover it, or its first ones."""
+    options, filtered = request.options, CandidateFilter([])
+    is_covered = options.coverage != "off"
+    most = max(request.most_read(options.top_k), MOST_READ) if is_covered else request.most_read(options.top_k)
+    if is_covered:
+        said = await _throughout(timeline, request.scope, period, limit=most)
+    else:
+        said = await timeline.during(request.scope, period, limit=most)
+    found = await off_loop(lambda: merged(unranked(said, request, now)), [message.content for message in said])
+    is_complete = None if options.filter is None else len(said) < most
+    # Where all of it is given, nothing has to be chosen.
+    is_whole = options.coverage == "auto" and options.token_budget is None and len(found) <= options.top_k
+    if is_covered and not is_whole:
+        return Recalled(await covering(options, filtered, found, WHOLE_PERIOD), filtered.trace, is_complete)
+    hits: Sequence[Hit] = found[: options.top_k]
+    filtered.add("period", hits)
+    if options.token_budget is not None:
+        packed = pack(hits, options.token_budget, relevance=lambda _: 0.0, neighbours={})
+        hits = filtered.fit(packed, options.token_budget)
+    return Recalled(hits, filtered.trace, is_complete)
+
+
+async def _throughout(timeline: Timeline, scope: Scope, period: Period, *, limit: int) -> list[Message]:
+    """Read up to `limit` messages of the period; where it has more, they are from all over it."""
+    said = await timeline.during(scope, period, limit=limit)
+    if len(said) < limit:
+        return said
+    parts = await asyncio.gather(*(timeline.during(scope, part, limit=limit // SLICES) for part in slices(period)))
+    return [message for part in parts for message in part]

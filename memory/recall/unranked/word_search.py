@@ -1,0 +1,43 @@
+"""A search by words through the newest items of the store, for while the index is down."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from recollect.memory.background.long_texts import off_loop
+from recollect.memory.ports.store import Store
+from recollect.memory.recall.candidate_filter import CandidateFilter
+from recollect.memory.recall.hit import Hit, Recalled
+from recollect.memory.recall.packing import pack
+from recollect.memory.recall.query import PreparedQuery
+from recollect.memory.recall.ranking import recency, within
+from recollect.memory.recall.request import Request
+from recollect.memory.recall.unranked.newest import newest_entries
+from recollect.memory.recall.unranked.unranked_hits import merged
+
+LOOKED_THROUGH = 2_000
+"""How many of the newest items a search looks through."""
+
+
+async def search_by_words(store: Store, request: Request, query: PreparedQuery, now: datetime) -> Recalled:
+    """Return the newest items that have words of the query, those with the most of them first.
+
+    Raises:
+        StoreUnavailable: the store cannot be reached.
+    """
+    options = request.options
+    entries = await newest_entries(store, request, now, limit=LOOKED_THROUGH, is_index_down=True)
+    if query.period is not None and options.time == "filter":
+        period = query.period
+        entries = [entry for entry in entries if within(period, entry.created_at) == 1]
+
+    def ranked() -> list[Hit]:
+        found = [Hit(entry, query.relevance(entry.content), 0.0, recency(entry.created_at, now)) for entry in entries]
+        return sorted(merged([hit for hit in found if hit.score > 0]), key=lambda hit: (-hit.score, -hit.recency))
+
+    hits: Sequence[Hit] = (await off_loop(ranked, [entry.content for entry in entries]))[: options.top_k]
+    filtered = CandidateFilter([])
+    filtered.add("recent", hits)
+    if options.token_budget is not None:
+        packed = pack(hits, options.token_budget, relevance=query.relevance, neighbours={})
+        hits = filtered.fit(packed, options.token_budget)
+    return Recalled(hits, filtered.trace, None if options.filter is None else False, is_degraded=True)
