@@ -12,8 +12,9 @@ A writer that asks no model in between uses `async with fences.writing(user_id) 
 where the user (or the thread) was erased since: before the first write, or after all writes have been undone.
 
 In one process an erasure blocks the scope, waits for the writers inside (their writes are short), and then deletes.
-Between processes only writes of single documents are ordered: an erasure raises the subject's epoch before it deletes,
-and a writer reads the epoch before its write and after it. A writer that finds another epoch undoes its writes.
+Between processes only writes of single documents are ordered: an erasure raises the subject's epoch, waits until no
+process takes an earlier one for the present one (`seen_tombstones.py`), and then deletes. A writer compares the epoch
+before its write and after it, and undoes its writes where it has changed.
 """
 
 import asyncio
@@ -25,6 +26,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from recollect.memory.erasure.seen_tombstones import FOLLOWED_SECONDS, SeenTombstones
 from recollect.memory.ports.erasures import Erasures, Tombstone, hash_of, subject_of
 from recollect.memory.values.errors import RecollectError, UserErased
 from recollect.memory.values.scope import Scope
@@ -174,6 +176,10 @@ class Fences:
     _writers: set[_Inside] = field(init=False, default_factory=set[_Inside])
     _left: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _secret: bytes | None = field(init=False, default=None)
+    _seen: SeenTombstones = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._seen = SeenTombstones(self.erasures)
 
     async def observe(self, scope: Scope) -> Fence:
         """Return a fence with the present epochs of the user, and of the thread where `scope` names one.
@@ -214,7 +220,7 @@ class Fences:
         if not self.erasures.is_shared:
             return own
         subjects = [await self.subject(each) for each in scopes]
-        found = await self.erasures.tombstones(subjects)
+        found = await self._seen.of(subjects[0], subjects)
         if any(tombstone.erasing for tombstone in found.values()):
             raise UserErased(_ENDED)
         if is_opening and self.follow is not None:
@@ -233,12 +239,15 @@ class Fences:
             return own.intersection(users)
         secret = await self.secret()
         hashes = {user_id: hash_of(secret, user_id) for user_id in users}
-        found = await self.erasures.erased(list(hashes.values()))
+        found = await self._seen.erased(hashes.values())
         return {user_id for user_id, hashed in hashes.items() if hashed in found or user_id in own}
 
     async def epoch(self) -> tuple[int, int]:
-        """Return a pair that changes whenever an erasure of anybody begins, in this process or (second) in any."""
-        return self._blocks, await self.erasures.epoch() if self.erasures.is_shared else 0
+        """Return a pair that changes with the erasures of anybody, in this process or (second) in any.
+
+        The second changes before another process deletes.
+        """
+        return self._blocks, await self._seen.epoch() if self.erasures.is_shared else 0
 
     async def subject(self, scope: Scope) -> str:
         """Return the keyed hash of `scope`."""
@@ -278,7 +287,7 @@ class Fences:
             del self._closed[scope]
 
     async def fence_out(self, scope: Scope, erasure_id: str, *, at: datetime) -> None:
-        """Block `scope` in this process, and raise its epoch in the store for all others.
+        """Block `scope` in this process, and raise its epoch in the store for all others, until they all know it.
 
         Raises:
             StoreUnavailable: the store could not be reached; the scope is blocked only if it was before.
@@ -293,6 +302,8 @@ class Fences:
             if not was_closed:
                 self.unblock(scope, erasure_id)
             raise
+        if self.erasures.is_shared:
+            await asyncio.sleep(FOLLOWED_SECONDS)
 
     async def quiet(self, scope: Scope) -> bool:
         """Wait until the writers inside `scope` have left; tell whether all have that had to.

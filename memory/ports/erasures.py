@@ -76,8 +76,9 @@ class Erasure:
 class Erasures(Protocol):
     """Tombstones, receipts, and the scan over what else the backend holds.
 
-    A writer is fenced in two phases. It reads the tombstone before it reads anything else, and again after its write:
-    if the epoch rose in between, it takes its write back. So an erasure raises its fence before it deletes anything.
+    A writer is fenced in two phases. It compares the tombstone's epoch before it reads anything else, and again after
+    its write: if the epoch rose in between, it takes its write back. So an erasure raises its fence before it deletes
+    anything. Writers need not read each tombstone: as long as `epoch` stays, none has changed.
     """
 
     is_shared: bool
@@ -124,7 +125,10 @@ class Erasures(Protocol):
 
     @abstractmethod
     async def epoch(self) -> int:
-        """Return a number that rises with every `raise_fence`, of whatever subject."""
+        """Return a number that rises with every fence that is raised or lifted, of whatever subject.
+
+        It rises after the subject's tombstone did: who reads it first and then the tombstone finds that one too.
+        """
         ...
 
     @abstractmethod

@@ -1,6 +1,7 @@
 """Keeps tombstones and receipts of erasures in MongoDB, and scans all collections for a user's data.
 
-`tombstones` holds one document per subject, one with the key of the hashes, and one that counts all raised fences.
+`tombstones` holds one document per subject, one with the key of the hashes, and one that counts all fences that were
+raised or lifted.
 """
 
 import contextlib
@@ -92,16 +93,20 @@ class MongoErasures(Erasures):
             "$addToSet": {"erasing": erasure_id},
         }
         async with self._connection.use() as database:
+            raised = await _upserted(database, subject, change)
+            # Counted last: who reads the new count and then the tombstone must find it raised.
             await _upserted(database, _RAISES, {"$inc": {"raises": 1}})
-            return _to_tombstone(await _upserted(database, subject, change))
+            return _to_tombstone(raised)
 
     @override
     async def lift_fence(self, subject: str, erasure_id: str, *, at: datetime) -> None:
         async with self._connection.use() as database:
-            await database[TOMBSTONES].update_one(
+            done = await database[TOMBSTONES].update_one(
                 {"_id": subject, "erasing": erasure_id},
                 {"$inc": {"epoch": 1}, "$set": {"at": at}, "$pull": {"erasing": erasure_id}},
             )
+            if done.matched_count:
+                await _upserted(database, _RAISES, {"$inc": {"raises": 1}})
 
     @override
     async def tombstones(self, subjects: Sequence[str]) -> dict[str, Tombstone]:
