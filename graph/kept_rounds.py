@@ -38,6 +38,7 @@ def open_round(turn: Turn, chat: ClientChat, exchange: Sequence[Json], proposals
         "proposals": list(proposals),
         "follows": chat.follows,
         "appends": chat.appends,
+        "agent_id": message.agent_id,
         "text": reply.content if reply is not None else "",
         "tool_calls": result.get("tool_calls") or [],
         "model": result.get("model"),

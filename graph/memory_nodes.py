@@ -104,7 +104,7 @@ async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
         else:
             known, record = await asyncio.gather(
                 recall.facts(scope, with_global=True, without=regenerated, agent_id=options.agent_id),
-                recall.thread(scope),
+                recall.thread(scope, agent_id=options.agent_id),
             )
         if regenerated and accepted is not None and record is not None:
             # The answer that is being replaced may be in the summary.
@@ -132,7 +132,7 @@ async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
     message = live.accepted or accepted_message(state)
     if not message.position:
         # The message is stored only now, with its answer: a round that ends in a client's tool calls stores nothing.
-        message = await memory.accept(message, fence=live.fence)
+        message = await memory.accept(message, fence=live.fence, agent_id=options.agent_id)
     timings = {**state["timings_ms"], "total": round((perf_counter() - state["started"]) * 1000, 3)}
     chat = live.chat
     history = fingerprint(chat.history) if live.placed is not None and not chat.appends else None

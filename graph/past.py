@@ -21,6 +21,7 @@ class Past:
     """The thread's last finished turns, oldest first (all where `is_whole`), and the `last` unanswered message.
 
     `kept` is the fingerprint of the client's history before the last of them, where a chat client asked for it.
+    `is_newest`: no turn that the caller does not see has followed them.
     """
 
     history: Sequence[Json]
@@ -28,6 +29,7 @@ class Past:
     is_whole: bool
     last: Message | None
     kept: str | None = None
+    is_newest: bool = True
 
     def known(self, *, but_last: bool = False) -> KnownMessage:
         """Match the client's history to the stored messages; `but_last` leaves out the regenerated last turn."""
@@ -35,7 +37,7 @@ class Past:
 
     def is_asked_again(self, message: str) -> bool:
         """Tell whether the client asks for another answer to the last turn."""
-        if self.last is not None:
+        if self.last is not None or not self.is_newest:
             return False
         return repeats_last(self.history, message, self.turns, is_whole=self.is_whole, kept=self.kept)
 
@@ -50,16 +52,19 @@ class Past:
         return self.last.turn_id if follows else None
 
 
-async def read_past(memory: Memory, scope: Scope, history: Sequence[Json]) -> Past:
-    """Read as many turns as the history may have, and one more."""
+async def read_past(memory: Memory, scope: Scope, history: Sequence[Json], *, agent_id: str | None = None) -> Past:
+    """Read as many turns as the history may have, and one more; with `agent_id`, those with this agent's label."""
     said = sum(message["role"] == "user" for message in history)
     limit = min(said + 2, MOST_TURNS)
     turns = await memory.recent(scope, limit=limit)
     behind = await memory.messages(scope, limit=MOST_TURNS, after=turns[-1].assistant.position if turns else 0)
     unfinished = [message for message in behind if message.role == "user" and not message.absent]
     last = unfinished[-1] if unfinished else None
-    kept = await _kept(memory, turns[-1].user) if turns and last is None and fingerprint(history) else None
-    return Past(history, turns, len(turns) < limit, last, kept)
+    own = [turn for turn in turns if agent_id in (None, turn.user.agent_id)]
+    if last is not None and agent_id not in (None, last.agent_id):
+        last = None
+    kept = await _kept(memory, own[-1].user) if own and last is None and fingerprint(history) else None
+    return Past(history, own, len(turns) < limit, last, kept, is_newest=own[-1:] == turns[-1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +84,10 @@ def continued(history: Sequence[Json], exchanges: Sequence[Exchange]) -> Branch:
     return Branch((*history[:opening], *said, *history[opening:]), KnownMessage(known))
 
 
-async def read_until(memory: Memory, scope: Scope, turn_id: str, limit: int) -> list[Exchange]:
-    """Read the thread's last `limit` turns up to the turn `turn_id`.
+async def read_until(
+    memory: Memory, scope: Scope, turn_id: str, limit: int, *, agent_id: str | None = None
+) -> list[Exchange]:
+    """Read the thread's last `limit` turns up to the turn `turn_id`; with `agent_id`, those with this agent's label.
 
     Raises:
         NotFound: the thread has no such turn.
@@ -88,7 +95,8 @@ async def read_until(memory: Memory, scope: Scope, turn_id: str, limit: int) -> 
     turn = await memory.find_turn(user_id=scope.user_id, turn_id=turn_id)
     if turn is None or turn.reply is None or turn.message.thread_id != scope.thread:
         raise NotFound("The response that this one continues is gone.")
-    return await memory.recent(scope, limit=limit, before=turn.message.position + 2)
+    found = await memory.recent(scope, limit=limit, before=turn.message.position + 2)
+    return [exchange for exchange in found if agent_id in (None, exchange.user.agent_id)]
 
 
 async def _kept(memory: Memory, message: Message) -> str | None:

@@ -41,6 +41,11 @@ class TurnRequest:
     chat: ClientChat | None = None
     choice: ModelChoice | None = None
 
+    @property
+    def bound_agent(self) -> str | None:
+        """Return the agent that the caller's key is bound to: the turn sees what has its label alone."""
+        return self.options.get("agent_id")
+
 
 class RunningTurn(Listener):
     """A running turn, which is also its graph's listener. Whoever follows it may leave at any time.
@@ -95,7 +100,8 @@ class RunningTurn(Listener):
 
     def check_repeat(self, repeat: TurnRequest) -> None:
         """Raise TurnConflict unless `repeat`, which names the same turn, asks for the same."""
-        if repeat.scope != self.request.scope or repeat.message != self.request.message:
+        is_anothers = repeat.bound_agent not in (None, self.request.agent_id)
+        if repeat.scope != self.request.scope or repeat.message != self.request.message or is_anothers:
             raise TurnConflict(turn_id=self.turn_id)
 
     @property

@@ -165,7 +165,7 @@ class TurnRunner:
             else:
                 message = running.message(created_at=self._memory.now())
                 if running.request.chat is None or not running.request.chat.stores_late:
-                    message = await self._memory.accept(message, fence=fence)
+                    message = await self._memory.accept(message, fence=fence, agent_id=running.request.bound_agent)
             await self._begin(running, message, replaced, known, fence)
 
     async def _begin(
@@ -192,7 +192,8 @@ class TurnRunner:
         scope, chat = running.request.scope, running.request.chat
         if chat is None or not chat.is_derived:
             return
-        finder = ThreadFinder(self._memory, scope.user_id, chat.history, running.request.message)
+        request = running.request
+        finder = ThreadFinder(self._memory, scope.user_id, chat.history, request.message, request.bound_agent)
         left = await finder.left(scope.thread)
         if left:
             await self._memory.supersede(scope, left, fence=fence)
@@ -202,7 +203,7 @@ class TurnRunner:
         request = running.request
         if request.chat is None:
             return None
-        past = await read_past(self._memory, request.scope, request.chat.history)
+        past = await read_past(self._memory, request.scope, request.chat.history, agent_id=request.bound_agent)
         if request.turn_id is None and (turn_id := past.unfinished(request.message)) is not None:
             running.means(turn_id, regenerate=False)
         elif request.chat.appends:
@@ -221,7 +222,8 @@ class TurnRunner:
         if chat.follows is None or (past.turns and past.turns[-1].user.turn_id == chat.follows):
             return past.known()
         window = running.request.options.get("window", self._memory.config.window)
-        exchanges = await read_until(self._memory, running.request.scope, chat.follows, window)
+        agent_id = running.request.bound_agent
+        exchanges = await read_until(self._memory, running.request.scope, chat.follows, window, agent_id=agent_id)
         branch = continued(chat.history, exchanges)
         running.brings(replace(chat, history=branch.history))
         return branch.known
@@ -286,7 +288,9 @@ class TurnRunner:
         stored = await self._memory.find_turn(user_id=request.scope.user_id, turn_id=running.turn_id)
         if stored is None:
             return None
-        check_same_turn(stored.message, thread_id=request.scope.thread, content=request.message)
+        check_same_turn(
+            stored.message, thread_id=request.scope.thread, content=request.message, agent_id=request.bound_agent
+        )
         return stored if stored.reply is not None else None
 
 

@@ -94,15 +94,16 @@ class Memory:
         """
         return self.parts.store.queue.turn(scope, wait_seconds=self.config.thread_wait_seconds)
 
-    async def accept(self, message: Message, *, fence: Fence | None = None) -> Message:
+    async def accept(self, message: Message, *, fence: Fence | None = None, agent_id: str | None = None) -> Message:
         """Store the user's message, which accepts the turn. A repeated call returns the stored message.
 
-        `fence` is the one that the turn observed before it read anything; without one, it is observed now.
+        `fence` is the one that the turn observed before it read anything; without one, it is observed now. `agent_id`:
+        the caller sees what has this agent's label alone.
 
         Raises:
             UserErased: the user, or the thread, is being erased, or was erased since the fence was observed.
             InvalidRequest: the turn_id or the text cannot be stored.
-            TurnConflict: the turn_id already belongs to another thread or message of this user.
+            TurnConflict: the turn_id already belongs to another thread or message of this user, or to another agent.
             StoreUnavailable: nothing is stored.
         """
         check_id("turn_id", message.turn_id)
@@ -111,7 +112,7 @@ class Memory:
             # Before the write: cancelled in its midst, it may have been done, and has to be taken back too.
             writing.on_erased(lambda: self._remove(message))
             stored = await self.parts.store.conversations.accept(message)
-        check_same_turn(stored, thread_id=message.thread_id, content=message.content)
+        check_same_turn(stored, thread_id=message.thread_id, content=message.content, agent_id=agent_id)
         _say("turn accepted", "turn_accepted", stored, position=stored.position, characters=len(stored.content))
         return stored
 
@@ -332,11 +333,13 @@ def _say(text: str, action: str, message: Message, **counts: int | str) -> None:
     logger.debug(text, extra={"action": action, **ids, **counts})
 
 
-def check_same_turn(message: Message, *, thread_id: str, content: str) -> None:
+def check_same_turn(message: Message, *, thread_id: str, content: str, agent_id: str | None = None) -> None:
     """Check that a stored message has this thread and content, because a turn_id belongs to one message.
+
+    `agent_id`: and this agent's label, because the caller sees nothing else.
 
     Raises:
         TurnConflict: it has another.
     """
-    if message.thread_id != thread_id or message.content != content:
+    if message.thread_id != thread_id or message.content != content or agent_id not in (None, message.agent_id):
         raise TurnConflict(turn_id=message.turn_id)

@@ -152,6 +152,7 @@ class MockMemoryAgent(Agent):
         status: FactStatus | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        filter: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Return an empty page."""
         self._log("list_facts")

@@ -53,10 +53,12 @@ async def answer(memory: Memory, message: Message, choice: ModelChoice) -> Turn:
     return await memory.commit(accepted, reply=text, result=result, update=update)
 
 
-async def complete(memory: Memory, scope: Scope, reply: str, *, name: str | None = None) -> Message:
+async def complete(
+    memory: Memory, scope: Scope, reply: str, *, name: str | None = None, agent_id: str | None = None
+) -> Message:
     """Store the reply to the thread's last message, which has none yet, with the update that the turn then owes.
 
-    The caller holds the thread. Return the reply as it is stored.
+    The caller holds the thread. Return the reply as it is stored. `agent_id`: only to a message with this label.
 
     Raises:
         InvalidRequest: the thread's last message is not a user's that waits for an answer.
@@ -64,7 +66,7 @@ async def complete(memory: Memory, scope: Scope, reply: str, *, name: str | None
     last = await memory.parts.store.conversations.last_position(scope)
     found = await memory.messages(scope, limit=1, after=last - 1) if last else []
     message = found[0] if found else None
-    if message is None or message.role != "user":
+    if message is None or message.role != "user" or agent_id not in (None, message.agent_id):
         problem = "answers a user's message, and the thread's last one is none that waits; store that first"
         raise InvalidRequest("There is nothing to answer.", problems=[Problem("role", problem)])
     record = await memory.recall.thread(scope)

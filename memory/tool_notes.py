@@ -19,8 +19,8 @@ async def note(
 ) -> Noted:
     """Store a new fact, `proposed` where it has to wait for a person; or confirm the known fact that says the same.
 
-    `statement` has 1-2,000 characters; there are at most 10 `tags` of 1-64 characters. `agent_id`
-    labels a new fact.
+    `statement` has 1-2,000 characters; there are at most 10 `tags` of 1-64 characters. `agent_id`: the new fact gets
+    this label, and a fact without it is not the known one.
 
     Raises:
         InvalidRequest: names each field that is wrong.
@@ -29,7 +29,14 @@ async def note(
     """
     async with memory.parts.fences.writing(user_id) as writing:
         facts = memory.parts.store.facts
-        known = await known_statement(facts, Scope(user_id), statement, clock=memory.parts.clock, with_proposed=True)
+        known = await known_statement(
+            facts,
+            Scope(user_id),
+            statement,
+            clock=memory.parts.clock,
+            with_proposed=True,
+            among=lambda fact: agent_id in (None, fact.agent_id),
+        )
         if known is not None:
             return Noted(await confirm(facts, known, clock=memory.parts.clock), known=True)
         now, config = memory.now(), memory.config

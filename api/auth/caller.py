@@ -116,7 +116,8 @@ def bound_caller(
     return Caller(
         name,
         None if is_tenant else bound,
-        is_admin,
+        # A key of an earlier version may be both: what it administers is not its agent's alone.
+        is_admin and agent_id is None,
         key_id,
         ends_at,
         user_prefix=bound.removesuffix(EVERY) if bound is not None and is_tenant else None,

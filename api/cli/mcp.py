@@ -19,13 +19,14 @@ from mcp.types import TextContent, TextResourceContents
 from mcp.types.version import LATEST_MODERN_VERSION
 from typing_extensions import override
 
+from recollect.api.auth.whose import Whose
 from recollect.api.cli.command_context import CommandContext
 from recollect.api.cli.owner import OwnerRefused, answer, reachable, serving_owner
 from recollect.api.cli.terminal.connection import connection
 from recollect.api.mcp.door import Door
 from recollect.api.mcp.route import USER_HEADER
 from recollect.api.mcp.server import make_server
-from recollect.api.mcp.tools import PROFILE, Json, Whose
+from recollect.api.mcp.tools import PROFILE, Json
 
 Answer = TypeVar("Answer")
 ANSWER_SECONDS = 120.0

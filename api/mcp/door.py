@@ -3,7 +3,8 @@
 from abc import abstractmethod
 from typing import Any, Protocol
 
-from recollect.api.mcp.tools import Json, Whose
+from recollect.api.auth.whose import Whose
+from recollect.api.mcp.tools import Json
 
 
 class Door(Protocol):

@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from recollect.api.auth.caller import caller_of
+from recollect.api.auth.whose import Whose
 from recollect.api.mcp import tools as mcp_tools
 from recollect.api.mcp.door import Door
 from recollect.memory.memory import Memory
@@ -46,17 +47,17 @@ class OpenDoor(Door):
         self._memory = memory
 
     @override
-    def whose(self, request: Any) -> mcp_tools.Whose:
+    def whose(self, request: Any) -> Whose:
         """Return whose memory it is, and the agent of the caller's key."""
-        return mcp_tools.Whose(user_of(request), caller_of(request.state).agent_id)
+        return Whose(user_of(request), caller_of(request.state).agent_id)
 
     @override
-    async def call(self, whose: mcp_tools.Whose, name: str, arguments: mcp_tools.Json) -> mcp_tools.Json:
+    async def call(self, whose: Whose, name: str, arguments: mcp_tools.Json) -> mcp_tools.Json:
         """Call a tool."""
         return await mcp_tools.call(self._memory, whose, name, arguments)
 
     @override
-    async def profile(self, whose: mcp_tools.Whose) -> str:
+    async def profile(self, whose: Whose) -> str:
         """Return what is always known of the user."""
         return await mcp_tools.profile(self._memory, whose)
 

@@ -9,8 +9,9 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
+from recollect.api.auth.whose import Whose
 from recollect.api.mcp.door import Door
-from recollect.api.mcp.tools import PROFILE, TOOLS, ToolSpec, Whose
+from recollect.api.mcp.tools import PROFILE, TOOLS, ToolSpec
 from recollect.api.version import VERSION
 from recollect.memory.values.errors import InvalidRequest, RecollectError
 

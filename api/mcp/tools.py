@@ -3,10 +3,11 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
+from recollect.api.auth.whose import Whose
 from recollect.api.errors import MOST_DETAILS, MOST_FIELD_CHARACTERS, PROBLEMS
 from recollect.api.schemas.requests import (
     COVERAGE,
@@ -27,7 +28,7 @@ from recollect.memory.tool_notes import note
 from recollect.memory.values.errors import InvalidRequest, NotFound, Problem
 from recollect.memory.values.fact import KEY_PATTERN
 from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS, MOST_TAG_CHARACTERS, MOST_TAGS
-from recollect.memory.values.filter import Filter, of_agent
+from recollect.memory.values.filter import Filter
 from recollect.memory.values.filter_reading import read_filter
 from recollect.memory.values.mem_config import Coverage, TimeUse
 from recollect.memory.values.scope import Scope
@@ -38,17 +39,6 @@ PROFILE = "memory://profile"
 PAGE = 200
 
 Tag = Annotated[str, Field(strict=True, min_length=1, max_length=MOST_TAG_CHARACTERS), AfterValidator(check_text)]
-
-
-class Whose(NamedTuple):
-    """Whose memory a call is about; with an `agent_id` it writes that agent's label and sees what has it."""
-
-    user_id: str
-    agent_id: str | None = None
-
-    def narrowed(self, asked: Filter | None = None) -> Filter | None:
-        """Return `asked`, within the agent's label."""
-        return asked if self.agent_id is None else of_agent(self.agent_id, asked)
 
 
 class _Arguments(BaseModel):
@@ -90,6 +80,7 @@ class ListFacts(_Arguments):
     tag: Tag | None = Field(None, description="Those with this tag.")
     limit: Annotated[StrictInt, Field(ge=1, le=PAGE, description="Most facts.")] = 50
     after: Id | None = Field(None, description="The id of the last fact of the page before.")
+    filter: FilterField | None = Field(None, description=FILTER)
 
 
 class Forget(_Arguments):
@@ -138,12 +129,13 @@ async def add_memory(memory: Memory, whose: Whose, said: AddMemory) -> Json:
 async def list_facts(memory: Memory, whose: Whose, said: ListFacts) -> Json:
     """Return a page of what is known, oldest first, and the whole fact dict."""
     shown = FactFilter(memory.now(), tag=said.tag)
-    if (asked := whose.narrowed()) is not None:
+    if (asked := whose.narrowed(_filter(said.filter))) is not None:
         found = await memory.filtered.facts_of(whose.user_id, shown, asked, limit=said.limit, after=said.after)
         return {
             "facts": dict(await memory.facts.known(whose.user_id, shown, agent_id=whose.agent_id)),
             "items": [fact.as_json() for fact in found.items],
             "next_after": found.items[-1].id if found.has_more else None,
+            "filter": {"complete": found.is_complete},
         }
     page = await memory.facts.page(whose.user_id, shown, limit=said.limit, after=said.after)
     last = page.items[-1].id if page.has_more else None

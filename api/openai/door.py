@@ -4,6 +4,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from recollect.api.auth.caller import WhoCalls
+from recollect.api.auth.whose import Whose
 from recollect.api.openai.answers import ChatCompletionAnswer, completion
 from recollect.api.openai.callers import callers_key, callers_own, check_model
 from recollect.api.openai.fate import stored_header, whole_or_streamed
@@ -48,7 +49,7 @@ async def create_completion(
     chat = _chat(body, read, api_key=callers_key(request, services))
     await check_model(services, body.model, api_key=chat.api_key)
     named = thread_of(body, headers, services)
-    keeping = await keeping_of(services, user_id, read, headers, thread_id=named)
+    keeping = await keeping_of(services, Whose(user_id, caller.agent_id), read, headers, thread_id=named)
     options = caller.options(memory_options(body, headers))
     wanted = TurnRequest(
         Scope(user_id),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from recollect.api.auth.whose import Whose
 from recollect.api.openai.identity import is_chore
 from recollect.api.openai.memory_fields import MemoryHeaders
 from recollect.api.openai.messages import ClientMessages
@@ -33,7 +34,7 @@ class Keeping:
 
 async def keeping_of(
     services: Services,
-    user_id: str,
+    whose: Whose,
     messages: ClientMessages,
     headers: MemoryHeaders,
     *,
@@ -52,5 +53,5 @@ async def keeping_of(
         return Keeping(thread_id)
     if not services.derives_threads:
         return Keeping(None, "no_thread")
-    finder = ThreadFinder(services.memory, user_id, messages.history, messages.message)
+    finder = ThreadFinder(services.memory, whose.user_id, messages.history, messages.message, whose.agent_id)
     return Keeping(await finder.find(), is_derived=True)

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.requests import ClientDisconnect
 
-from recollect.api.auth.caller import UserId, WhoCalls
+from recollect.api.auth.caller import Caller, UserId, WhoCalls
 from recollect.api.errors import plain_error
 from recollect.api.routes.document_bodies import Sent, read_body, request_body
 from recollect.api.routes.filters import LABELLED, Filtered, shown
@@ -65,7 +65,7 @@ async def post_document(request: Request, memory: OpenMemory, caller: WhoCalls) 
         else:
             owner = caller.acts_for(sent.said.user_id)
         sent.said.agent_id = caller.label(sent.said.agent_id)
-        document = await Sender(request, has_sent=True).unless_gone(_added(memory, owner, sent))
+        document = await Sender(request, has_sent=True).unless_gone(_added(memory, owner, sent, caller))
     except ClientDisconnect:
         return plain_error(400, "invalid_request", "The client has gone.")
     finally:
@@ -135,9 +135,10 @@ async def delete_document(document_id: DocumentId, owner: Owner, memory: OpenMem
     description="What is attached to it, in the order of attaching.",
     responses={200: {"model": AttachedDocumentsAnswer}},
 )
-async def get_attached(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
+async def get_attached(thread_id: Id, user_id: UserId, memory: OpenMemory, caller: WhoCalls) -> JSONResponse:
     """Empty for a thread that has none, or that nobody wrote to."""
-    found = await memory.documents.attached(Scope(user_id, thread_id))
+    attached = await memory.documents.attached(Scope(user_id, thread_id))
+    found = [one for one in attached if caller.agent_id in (None, one.document.agent_id)]
     return JSONResponse({"items": [await _attached(memory, one) for one in found], "next_cursor": None})
 
 
@@ -168,10 +169,11 @@ async def detach_document(thread_id: Id, document_id: DocumentId, user_id: UserI
     return Response(status_code=204)
 
 
-async def _added(memory: Memory, owner: str, sent: Sent) -> Document:
+async def _added(memory: Memory, owner: str, sent: Sent, caller: Caller) -> Document:
+    given, agent_id = sent.said.given(), caller.agent_id
     if sent.upload is not None:
-        return await memory.documents.add_file(owner, sent.said.given(), sent.upload)
-    return await memory.documents.add_text(owner, sent.said.given(), sent.said.text or "")
+        return await memory.documents.add_file(owner, given, sent.upload, agent_id=agent_id)
+    return await memory.documents.add_text(owner, given, sent.said.text or "", agent_id=agent_id)
 
 
 def _cursor(document: Document) -> str:

@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from recollect.api.auth.agent_bounds import check_whole_user
 from recollect.api.auth.caller import PathUser, WhoCalls
 from recollect.api.schemas.erasure_answers import ErasureAnswer, ReceiptAnswer
 from recollect.api.schemas.requests import Id
@@ -24,6 +25,7 @@ router = APIRouter(tags=["erasures"])
 )
 async def delete_user(user_id: PathUser, caller: WhoCalls, memory: OpenMemory) -> JSONResponse:
     """Return the receipt."""
+    check_whole_user(caller)
     return JSONResponse((await memory.erasing.erase(Scope(user_id), by=caller.name)).as_json())
 
 

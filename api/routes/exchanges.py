@@ -42,14 +42,17 @@ async def store_exchanges(body: Exchanges, memory: OpenMemory, caller: WhoCalls)
         for place, one in zip(places, bodies, strict=True)
     ]
     check_exchanges(memory.config, [(place, one.given()) for place, one in zip(places, bodies, strict=True)])
-    turns = await _stored(memory, bodies, scopes)
+    turns = await _stored(memory, bodies, scopes, caller.agent_id)
     shown = [turn.explained_json(memory.deferred_steps(*_ids(turn))) for turn in turns]
     return JSONResponse({"items": shown} if isinstance(body, list) else shown[0])
 
 
-async def _stored(memory: Memory, bodies: Sequence[ExchangeRequest], scopes: Sequence[Scope]) -> list[Turn]:
+async def _stored(
+    memory: Memory, bodies: Sequence[ExchangeRequest], scopes: Sequence[Scope], agent_id: str | None
+) -> list[Turn]:
     """Store the exchanges one after another, then wait for those whose bodies ask for it."""
-    turns = [await store_exchange(memory, scope, body.given()) for scope, body in zip(scopes, bodies, strict=True)]
+    pairs = zip(scopes, bodies, strict=True)
+    turns = [await store_exchange(memory, scope, body.given(), agent_id=agent_id) for scope, body in pairs]
     waits = [memory.learned(turn) for turn, body in zip(turns, bodies, strict=True) if body.wait_for_memory]
     learned = {_ids(turn): turn for turn in await asyncio.gather(*waits)}
     return [learned.get(_ids(turn), turn) for turn in turns]

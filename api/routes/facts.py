@@ -1,14 +1,14 @@
 """`/api/users/{user_id}/facts` and `/api/global/facts`: the same verbs for a user's facts and for global ones."""
 
 from dataclasses import replace
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from recollect.api.auth.caller import ADMIN_WRITES, WhoCalls, user_in_path
 from recollect.api.routes import filters
-from recollect.api.routes.filters import LABELLED, Filtered, labelled
+from recollect.api.routes.filters import LABELLED, NOT_NARROWED, Listed, labelled
 from recollect.api.routes.pages import Cursor, Limit, bad_cursor, fact_of_cursor, from_cursor, to_cursor
 from recollect.api.routes.versions import ExpectedVersion, versioned_fact
 from recollect.api.schemas.answers import FactAnswer, FactsAnswer, HistoryAnswer
@@ -17,7 +17,6 @@ from recollect.api.state import OpenMemory
 from recollect.memory.memory import Memory
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.values.fact import KEY_PATTERN
-from recollect.memory.values.filter import Filter
 from recollect.memory.values.scope import GLOBAL_USER
 
 verbs, own, shared = APIRouter(), APIRouter(), APIRouter()
@@ -64,21 +63,6 @@ async def _shown(
 
 
 Shown = Annotated[FactFilter, Depends(_shown)]
-
-
-class Narrowed(NamedTuple):
-    """The filter of a list, and the agent whose facts alone its dict shows."""
-
-    asked: Filter | None = None
-    agent_id: str | None = None
-
-
-async def _narrowed(caller: WhoCalls, asked: Filtered = None) -> Narrowed:
-    return Narrowed(asked, caller.agent_id)
-
-
-NOT_NARROWED = Narrowed()
-Listed = Annotated[Narrowed, Depends(_narrowed)]
 
 
 async def _shown_of_thread(
@@ -145,7 +129,9 @@ async def put_fact(
     owner: Owner, key: Key, body: FactRequest, memory: OpenMemory, version: ExpectedVersion, caller: WhoCalls
 ) -> JSONResponse:
     """Return the fact as it is now."""
-    return versioned_fact(await memory.facts.put(owner, key, labelled(body, caller), version=version))
+    return versioned_fact(
+        await memory.facts.put(owner, key, labelled(body, caller), version=version, agent_id=caller.agent_id)
+    )
 
 
 @verbs.get(
@@ -194,11 +180,11 @@ async def forget_fact(owner: Owner, fact_id: Id, memory: OpenMemory) -> Response
     responses={200: {"model": HistoryAnswer}},
 )
 async def get_history(
-    owner: Owner, fact_id: Id, memory: OpenMemory, limit: Limit = 50, cursor: Cursor = None
+    owner: Owner, fact_id: Id, memory: OpenMemory, caller: WhoCalls, limit: Limit = 50, cursor: Cursor = None
 ) -> JSONResponse:
     """Return one page."""
     begin = _place(cursor)
-    found = await memory.facts.history(owner, fact_id)
+    found = await memory.facts.history(owner, fact_id, agent_id=caller.agent_id)
     end = begin + limit
     following = to_cursor(str(end)) if end < len(found) else None
     return JSONResponse({"items": found[begin:end], "next_cursor": following})

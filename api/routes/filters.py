@@ -1,6 +1,7 @@
 """Narrows what a request sees: to the `?filter=` of lists and exports, and to the label of an agent's key."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import Depends, Query, Request
 
@@ -10,6 +11,8 @@ from recollect.api.schemas.requests import FactRequest
 from recollect.api.state import OpenMemory
 from recollect.memory.background.scanning import Fitting
 from recollect.memory.facts.fact_edit import FactEdit
+from recollect.memory.memory import Memory
+from recollect.memory.values.errors import NotFound
 from recollect.memory.values.filter import Filter
 from recollect.memory.values.filter_reading import MOST_FILTER_CHARACTERS, read_filter_text
 from recollect.memory.values.scope import GLOBAL_USER
@@ -26,6 +29,21 @@ async def _filter(
 
 Filtered = Annotated[Filter | None, Depends(_filter)]
 """The filter of a list or an export, within the label of an agent's key; None without one."""
+
+
+class Narrowed(NamedTuple):
+    """The filter of a list, and the agent to whose label the rest of the answer keeps."""
+
+    asked: Filter | None = None
+    agent_id: str | None = None
+
+
+async def _narrowed(caller: WhoCalls, asked: Filtered = None) -> Narrowed:
+    return Narrowed(asked, caller.agent_id)
+
+
+NOT_NARROWED = Narrowed()
+Listed = Annotated[Narrowed, Depends(_narrowed)]
 
 
 def shown(found: Fitting[Any]) -> dict[str, Any]:
@@ -46,16 +64,28 @@ async def _check_label(request: Request, caller: WhoCalls, memory: OpenMemory) -
     if caller.agent_id is None or not _NAMING.intersection(named):
         return
     user_id = named.get("user_id") or request.query_params.get("user_id")
-    is_global = request.url.path.startswith("/api/global/") or request.query_params.get("scope") == "global"
+    is_document = "document_id" in named and request.query_params.get("scope") == "global"
+    is_global = is_document or request.url.path.startswith("/api/global/")
     owner = GLOBAL_USER if is_global else caller.acts_for(user_id)
+    try:
+        caller.check_label(await _label(memory, owner, named))
+    except NotFound:
+        raise NotFound from None  # in the same words, whether there is none or it is another agent's
+
+
+async def _label(memory: Memory, owner: str, named: Mapping[str, str]) -> str | None:
+    """Return the label of the owner's thing with this id.
+
+    Raises:
+        NotFound: there is none.
+    """
     fact_id = named.get("fact_id") or named.get("memory_id")
     if fact_id is not None:
-        caller.check_label((await memory.facts.fact(owner, fact_id)).agent_id)
+        return (await memory.facts.fact(owner, fact_id)).agent_id
     if "document_id" in named:
-        caller.check_label((await memory.documents.document(owner, named["document_id"])).agent_id)
-    if "turn_id" in named:
-        turn = await memory.find_turn(user_id=owner, turn_id=named["turn_id"])
-        caller.check_label(turn.message.agent_id if turn is not None else None)
+        return (await memory.documents.document(owner, named["document_id"])).agent_id
+    turn = await memory.find_turn(user_id=owner, turn_id=named["turn_id"])
+    return turn.message.agent_id if turn is not None else None
 
 
 LABELLED = Depends(_check_label)

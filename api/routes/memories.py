@@ -66,7 +66,8 @@ async def list_memories(
 )
 async def post_memory(body: MemoryRequest, memory: OpenMemory, caller: WhoCalls) -> JSONResponse:
     """Return the memory as it is stored."""
-    written = await memory.facts.write_note(caller.acts_for(body.user_id), labelled(body, caller))
+    owner, edit = caller.acts_for(body.user_id), labelled(body, caller)
+    written = await memory.facts.write_note(owner, edit, agent_id=caller.agent_id)
     if written.known:
         return JSONResponse({**as_memory(written.fact), "known": True})
     return JSONResponse(as_memory(written.fact), status_code=201)

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
+from recollect.api.auth.agent_bounds import COUNTS, check_whole_user
 from recollect.api.auth.caller import WhoCalls
 from recollect.api.schemas.requests import WHOSE, Id
 from recollect.api.state import OpenMemory
@@ -45,6 +46,7 @@ async def get_stats(
     session_id: Annotated[Id | None, Query(description="That thread of the user's alone.")] = None,
 ) -> JSONResponse:
     """Return the figures."""
+    check_whole_user(caller, COUNTS)
     if user_id is None and session_id is None and caller.user_id is None:
         caller.check_admin()
         scope = None

@@ -1,12 +1,14 @@
 """`/api/threads`, and `/memory/clear/{session_id}`, which other memory clients call."""
 
+import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
+from recollect.api.auth.agent_bounds import check_whole_thread
 from recollect.api.auth.caller import UserId, WhoCalls
-from recollect.api.routes.filters import Filtered, shown
+from recollect.api.routes.filters import NOT_NARROWED, Filtered, Listed, shown
 from recollect.api.routes.pages import Cursor, Limit, to_cursor
 from recollect.api.routes.thread_cursors import cursor_after, message_place, thread_place
 from recollect.api.routes.versions import ExpectedVersion, versioned
@@ -49,14 +51,19 @@ async def get_threads(
         str | None,
         Query(description="Those with this text in id, title or first message.", max_length=200),
     ] = None,
-    asked: Filtered = None,
+    listed: Listed = NOT_NARROWED,
 ) -> JSONResponse:
     """One page; with a filter, of those threads in which a message fulfils it."""
+    asked, agent_id = listed
     if asked is not None:
         fitting = await memory.filtered.threads_of(
             user_id, asked, limit=limit, before=thread_place(cursor), text=text or None
         )
-        items = [thread.as_json() for thread in fitting.items]
+        threads = fitting.items
+        if agent_id is not None:
+            seen = (memory.threads.overview(Scope(user_id, one.thread_id), agent_id=agent_id) for one in threads)
+            threads = await asyncio.gather(*seen)
+        items = [thread.as_json() for thread in threads]
         following = cursor_after(fitting.items[-1]) if fitting.has_more else None
         return JSONResponse({"items": items, "next_cursor": following, **shown(fitting)})
     found = await memory.threads.page(user_id, limit=limit + 1, before=thread_place(cursor), text=text or None)
@@ -71,9 +78,10 @@ async def get_threads(
     summary="One thread, with its summary",
     responses={200: {"model": WholeThreadAnswer}},
 )
-async def get_thread(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
+async def get_thread(thread_id: Id, user_id: UserId, memory: OpenMemory, caller: WhoCalls) -> JSONResponse:
     """404 for a thread that nobody wrote to."""
-    return JSONResponse((await memory.threads.overview(Scope(user_id, thread_id))).as_whole_json())
+    thread = await memory.threads.overview(Scope(user_id, thread_id), agent_id=caller.agent_id)
+    return JSONResponse(thread.as_whole_json())
 
 
 @router.patch(
@@ -83,9 +91,13 @@ async def get_thread(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSON
     description="1-200 characters; null removes it.",
     responses={200: {"model": WholeThreadAnswer}},
 )
-async def patch_thread(thread_id: Id, user_id: UserId, body: TitleRequest, memory: OpenMemory) -> JSONResponse:
+async def patch_thread(
+    thread_id: Id, user_id: UserId, body: TitleRequest, memory: OpenMemory, caller: WhoCalls
+) -> JSONResponse:
     """Return the thread as it is then; 404 for one that nobody wrote to."""
-    return JSONResponse((await memory.threads.rename(Scope(user_id, thread_id), body.title)).as_whole_json())
+    scope = Scope(user_id, thread_id)
+    await check_whole_thread(caller, memory, scope)
+    return JSONResponse((await memory.threads.rename(scope, body.title)).as_whole_json())
 
 
 @router.delete(
@@ -108,6 +120,7 @@ async def delete_thread(
 ) -> Response:
     """404 where there is nothing of it, and no receipt is asked for."""
     scope = Scope(user_id, thread_id)
+    await check_whole_thread(caller, memory, scope)
     if receipt:
         return JSONResponse({"counts": dict((await memory.erasing.erase(scope, by=caller.name)).counts)})
     await memory.threads.delete(scope, by=caller.name)
@@ -132,7 +145,9 @@ async def clear_session(
     named = user_id if body is None or body.user_id is None else body.user_id
     if user_id not in (None, named):
         raise InvalidRequest("The request names two users.", problems=[Problem("user_id", "is another in the body")])
-    await memory.threads.delete(Scope(caller.acts_for(named), session_id), by=caller.name)
+    scope = Scope(caller.acts_for(named), session_id)
+    await check_whole_thread(caller, memory, scope)
+    await memory.threads.delete(scope, by=caller.name)
     return Response(status_code=204)
 
 
@@ -143,9 +158,11 @@ async def clear_session(
     description="Closes it with a summary that is found by meaning. Writing to it reopens it.",
     responses={200: {"model": WholeThreadAnswer}},
 )
-async def archive_thread(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
+async def archive_thread(thread_id: Id, user_id: UserId, memory: OpenMemory, caller: WhoCalls) -> JSONResponse:
     """Where the model is down the thread is archived all the same, and `summary_status` is "pending"."""
-    return JSONResponse((await memory.threads.archive(Scope(user_id, thread_id))).as_whole_json())
+    scope = Scope(user_id, thread_id)
+    await check_whole_thread(caller, memory, scope)
+    return JSONResponse((await memory.threads.archive(scope)).as_whole_json())
 
 
 @router.get(
@@ -154,9 +171,9 @@ async def archive_thread(thread_id: Id, user_id: UserId, memory: OpenMemory) -> 
     summary="A thread's summary",
     responses={200: {"model": SummaryAnswer}},
 )
-async def get_summary(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSONResponse:
+async def get_summary(thread_id: Id, user_id: UserId, memory: OpenMemory, caller: WhoCalls) -> JSONResponse:
     """Null while nothing has left the window."""
-    return _summary(await memory.threads.summary(Scope(user_id, thread_id)))
+    return _summary(await memory.threads.summary(Scope(user_id, thread_id), agent_id=caller.agent_id))
 
 
 @router.put(
@@ -167,10 +184,17 @@ async def get_summary(thread_id: Id, user_id: UserId, memory: OpenMemory) -> JSO
     responses={200: {"model": SummaryAnswer}},
 )
 async def put_summary(
-    thread_id: Id, user_id: UserId, body: SummaryRequest, memory: OpenMemory, version: ExpectedVersion
+    thread_id: Id,
+    user_id: UserId,
+    body: SummaryRequest,
+    memory: OpenMemory,
+    version: ExpectedVersion,
+    caller: WhoCalls,
 ) -> JSONResponse:
     """Return the summary as it is stored."""
-    return _summary(await memory.threads.set_summary(Scope(user_id, thread_id), body.summary, version=version))
+    scope = Scope(user_id, thread_id)
+    await check_whole_thread(caller, memory, scope)
+    return _summary(await memory.threads.set_summary(scope, body.summary, version=version))
 
 
 @router.get(
@@ -217,7 +241,7 @@ async def get_messages(
 )
 async def post_message(thread_id: Id, body: MessageRequest, caller: WhoCalls, memory: OpenMemory) -> JSONResponse:
     """Return the message as it is stored."""
-    given = SingleMessage(body.role, body.content, body.turn_id, body.name, body.metadata)
+    given = SingleMessage(body.role, body.content, body.turn_id, body.name, body.metadata, caller.agent_id)
     return JSONResponse((await store_single(memory, Scope(caller.acts_for(body.user_id), thread_id), given)).as_json())
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from recollect.api.auth.caller import UserId
+from recollect.api.auth.caller import UserId, WhoCalls
 from recollect.api.routes.filters import LABELLED
 from recollect.api.schemas.answers import EXAMPLE_TURN, LearnAnswer, RehearsalAnswer, UndoAnswer
 from recollect.api.schemas.explained_answers import ExplainedTurnAnswer
@@ -31,6 +31,7 @@ async def get_turn(
     turn_id: Id,
     user_id: UserId,
     memory: OpenMemory,
+    caller: WhoCalls,
     explain: Annotated[bool, Query(description="Add `explained`: why the turn answered as it did.")] = False,
 ) -> JSONResponse:
     """Return the stored turn; an unfinished one says so."""
@@ -38,9 +39,9 @@ async def get_turn(
     if turn is None:
         raise NotFound("There is no such turn of this user.")
     shown = turn.explained_json(memory.deferred_steps(user_id, turn_id))
-    return JSONResponse(
-        {**shown, "explained": await memory.turns.explain(user_id, turn_id)} if explain else shown,
-    )
+    if explain:
+        shown["explained"] = await memory.turns.explain(user_id, turn_id, agent_id=caller.agent_id)
+    return JSONResponse(shown)
 
 
 @router.post(

@@ -26,12 +26,16 @@ PAGE = 200
 
 @dataclass(frozen=True, slots=True)
 class ThreadFinder:
-    """Finds the thread of one request: the user's `message` behind a `history`."""
+    """Finds the thread of one request: the user's `message` behind a `history`.
+
+    `agent_id`: among the turns with this agent's label, to which the caller's key is bound.
+    """
 
     memory: Memory
     user_id: str
     history: Sequence[Mapping[str, Any]]
     message: str
+    agent_id: str | None = None
 
     async def find(self) -> str:
         """Return the id of the thread that the request continues, or asks for again; else that of a new one."""
@@ -88,7 +92,7 @@ class ThreadFinder:
             answered += sum(message.role == "assistant" for message in page)
             if len(page) < PAGE or (at_least is not None and answered > at_least):
                 break
-        return stored_sayings(messages)
+        return stored_sayings([message for message in messages if self.agent_id in (None, message.agent_id)])
 
     async def _new(self, twin: str) -> str:
         """Return the id of a new thread: a keyed hash of the request, which is the same where the request is repeated.
@@ -98,7 +102,8 @@ class ThreadFinder:
         """
         history = fingerprint(self.history) or ""
         for _ in range(MOST_TWINS):
-            hashed = await self.memory.keyed_hash(self.user_id, history, self.message, twin)
+            whose = (self.user_id,) if self.agent_id is None else (self.user_id, self.agent_id)
+            hashed = await self.memory.keyed_hash(*whose, history, self.message, twin)
             thread_id = f"chat_{hashed[:32]}"
             stored = await self._stored(thread_id, at_least=2)
             if not stored or self._asks_again(stored):

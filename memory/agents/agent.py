@@ -201,7 +201,7 @@ class Agent(ABC):
         return await self.update_facts_and_embeddings(user_message, assistant_response)
 
     @abstractmethod
-    async def list_facts(
+    async def list_facts(  # noqa: PLR0913 - a list's conditions are its parameters
         self,
         *,
         tag: str | None = None,
@@ -210,11 +210,13 @@ class Agent(ABC):
         status: FactStatus | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        filter: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Return the user's and this thread's facts that hold now, or at `as_of` (UTC).
 
         The answer has `items`, `facts` and `next_cursor`. `status` "proposed" lists facts that wait for approval.
-        `facts` is the whole user-fact dict, on every page.
+        `facts` is the whole user-fact dict, on every page. With `filter`, the items are those that fulfil it, such as
+        `{"project": "apollo"}`, and the answer says in `filter` whether they are `complete`.
         """
         ...
 

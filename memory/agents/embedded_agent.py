@@ -206,9 +206,19 @@ class EmbeddedAgent(Agent):
         status: FactStatus | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        filter: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         memory = await self._open()
         shown = FactFilter(memory.now(), scope, self._scope.thread, tag, as_of, status)
+        if filter is not None:
+            asked = read_filter(filter)
+            found = await memory.filtered.facts_of(self._scope.user_id, shown, asked, limit=limit, after=cursor)
+            return {
+                "items": [fact.as_json() for fact in found.items],
+                "facts": dict(await memory.facts.known(self._scope.user_id, shown)),
+                "next_cursor": found.items[-1].id if found.has_more else None,
+                "filter": {"complete": found.is_complete},
+            }
         page = await memory.facts.page(self._scope.user_id, shown, limit=limit, after=cursor)
         return {
             "items": [fact.as_json() for fact in page.items],

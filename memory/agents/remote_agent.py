@@ -1,5 +1,6 @@
 """The memory of one thread that is a service's, asked over HTTP."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
@@ -170,9 +171,12 @@ class RemoteAgent(Agent):
         status: FactStatus | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        filter: Mapping[str, Any] | None = None,
     ) -> Json:
         at = as_of.isoformat() if as_of is not None else None
-        query = {"tag": tag, "scope": scope, "as_of": at, "status": status, "limit": limit, "cursor": cursor}
+        query: Json = {"tag": tag, "scope": scope, "as_of": at, "status": status, "limit": limit, "cursor": cursor}
+        if filter is not None:
+            query["filter"] = json.dumps(dict(filter))
         return await self._get(self._facts, thread_id=self._scope.thread, **query)
 
     @override

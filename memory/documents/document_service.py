@@ -20,7 +20,7 @@ from recollect.memory.ports.document_reader import DocumentReader, ReadText, Spl
 from recollect.memory.ports.store import Store
 from recollect.memory.recall.attachments import Attachments
 from recollect.memory.values.document import Attached, Document, DocumentKind, document_id, text_hash
-from recollect.memory.values.errors import NotFound
+from recollect.memory.values.errors import Forbidden, NotFound
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import Clock
@@ -30,6 +30,10 @@ SOON_SECONDS = 5.0
 INLINE_CHARACTERS = 20_000
 """Longer texts are cut in a thread, so that the event loop goes on."""
 MOST_TITLE = 200
+TAKEN = (
+    "A document with this source, or without one with this content, is not of the agent that the key is bound to: name "
+    "another source."
+)
 _BATCH = 500
 _PIECE = 1_000_000
 
@@ -82,21 +86,25 @@ class DocumentService:
         init=False, default_factory=WeakValueDictionary[str, asyncio.Lock]
     )
 
-    async def add_text(self, owner: str, given: NewDocument, text: str) -> Document:
+    async def add_text(self, owner: str, given: NewDocument, text: str, *, agent_id: str | None = None) -> Document:
         """Add a text, or replace the one with the same source; see `add_file`."""
         checked_text(text, most=self.config.max_document_characters, field="text")
         fence = await self.fences.observe(Scope(owner))
         async with nullcontext() if len(text) <= INLINE_CHARACTERS else self.bulk.place():
             content = await self._cut(ReadText([text]), "text", text_hash(text))
-        return await self._settled(await self._store(owner, _titled(given, None, text), content, fence))
+        return await self._settled(await self._store(owner, _titled(given, None, text), content, fence, agent_id))
 
-    async def add_file(self, owner: str, given: NewDocument, upload: Upload) -> Document:
+    async def add_file(
+        self, owner: str, given: NewDocument, upload: Upload, *, agent_id: str | None = None
+    ) -> Document:
         """Add a file's text, or replace the document with the same source (without one: the same content).
 
         The document is stored when this returns: as `done`, or as `processing` where indexing takes longer than
-        `SOON_SECONDS`. Unchanged passages are not embedded again.
+        `SOON_SECONDS`. Unchanged passages are not embedded again. `agent_id`: the caller sees what has this agent's
+        label alone, and replaces nothing else.
 
         Raises:
+            Forbidden: the document that would be replaced has not this label.
             UnsupportedMedia, UnreadableDocument: the file cannot be read.
             Busy: too many files and imports are under way, or the service stops.
             UserErased: the owner was erased meanwhile.
@@ -110,7 +118,7 @@ class DocumentService:
             read = await self.reader.read(upload.file, kind)
             content = await self._cut(read, kind, digest)
         titled = _titled(given, read.title or PurePath(upload.name or "").name, read.pages[0])
-        return await self._settled(await self._store(owner, titled, content, fence))
+        return await self._settled(await self._store(owner, titled, content, fence, agent_id))
 
     async def walls(self) -> Walls:
         """Return what confines the process that reads files."""
@@ -214,7 +222,9 @@ class DocumentService:
             raise NotFound("The document was deleted while it was added.")
         return found
 
-    async def _store(self, owner: str, given: NewDocument, content: _Content, fence: Fence) -> Document:
+    async def _store(
+        self, owner: str, given: NewDocument, content: _Content, fence: Fence, agent_id: str | None
+    ) -> Document:
         """Store the document with this content, and return it; it may have yet to be indexed."""
         key = document_id(owner, source=given.source, content_hash=content.hash)
         documents = self.store.documents
@@ -224,6 +234,8 @@ class DocumentService:
             writing.on_erased(lambda: documents.remove(user_id=owner, document_id=key))
             while True:
                 old = await documents.document(user_id=owner, document_id=key)
+                if old is not None and agent_id not in (None, old.agent_id):
+                    raise Forbidden(TAKEN)
                 stored = await self._put(old or self._blank(owner, key, content), given, content)
                 if stored is not None:
                     return stored

@@ -15,13 +15,17 @@ from recollect.memory.values.turn import Message
 
 @dataclass(frozen=True, slots=True)
 class SingleMessage:
-    """One message as it is given; `turn_id` and `metadata` are of a user's message alone."""
+    """One message as it is given; `turn_id` and `metadata` are of a user's message alone.
+
+    `agent_id`: the key that sends it is bound to this agent, whose label the message gets, and whose alone it answers.
+    """
 
     role: str
     content: str
     turn_id: str | None = None
     name: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    agent_id: str | None = None
 
 
 async def store_single(memory: Memory, scope: Scope, given: SingleMessage) -> Message:
@@ -36,7 +40,7 @@ async def store_single(memory: Memory, scope: Scope, given: SingleMessage) -> Me
     check_text(given.content, field="content")
     async with memory.held(scope):
         if given.role == "assistant":
-            return await complete(memory, scope, given.content, name=given.name)
+            return await complete(memory, scope, given.content, name=given.name, agent_id=given.agent_id)
         message = Message(
             user_id=scope.user_id,
             thread_id=scope.thread,
@@ -46,5 +50,6 @@ async def store_single(memory: Memory, scope: Scope, given: SingleMessage) -> Me
             created_at=memory.now(),
             name=given.name,
             metadata=dict(given.metadata),
+            agent_id=given.agent_id,
         )
-        return await memory.accept(message)
+        return await memory.accept(message, agent_id=given.agent_id)

@@ -20,12 +20,14 @@ NOT_LEARNED = "not_learned"
 """The reason of a facts step that was skipped because nothing was to be learned."""
 
 
-async def store_exchange(memory: Memory, scope: Scope, given: GivenExchange) -> Turn:
+async def store_exchange(memory: Memory, scope: Scope, given: GivenExchange, *, agent_id: str | None = None) -> Turn:
     """Store the exchange as the thread's newest turn, and begin its update; a repeated `turn_id` is the stored turn.
+
+    `agent_id`: the caller sees what has this agent's label alone.
 
     Raises:
         InvalidRequest: a text, a name or the turn_id cannot be stored.
-        TurnConflict: the turn_id belongs to another thread or exchange.
+        TurnConflict: the turn_id belongs to another thread or exchange, or to another agent.
         UserErased: the user, or the thread, is being erased.
         ThreadBusy, StoreUnavailable: nothing is stored, or all of it; a repeat with the turn_id tells.
     """
@@ -35,7 +37,7 @@ async def store_exchange(memory: Memory, scope: Scope, given: GivenExchange) -> 
         fence = await memory.observe(scope)
         stored = await memory.find_turn(user_id=user_id, turn_id=turn_id)
         if stored is not None:
-            check_same_exchange(stored, scope, given)
+            check_same_exchange(stored, scope, given, agent_id=agent_id)
         if stored is None or stored.reply is None:
             turn = await _turn(memory, scope, given, turn_id)
             async with fence.writing() as writing:
@@ -46,19 +48,19 @@ async def store_exchange(memory: Memory, scope: Scope, given: GivenExchange) -> 
             if stored is None or stored.reply is None:
                 raise UserErased
             # Another thread's request may have stored the same turn_id in between.
-            check_same_exchange(stored, scope, given)
+            check_same_exchange(stored, scope, given, agent_id=agent_id)
             memory.parts.bounds.touch(user_id)
             memory.parts.updater.notify(user_id)
     return stored
 
 
-def check_same_exchange(stored: Turn, scope: Scope, given: GivenExchange) -> None:
-    """Check that a stored turn is this exchange; one without a reply may get it.
+def check_same_exchange(stored: Turn, scope: Scope, given: GivenExchange, *, agent_id: str | None = None) -> None:
+    """Check that a stored turn is this exchange; one without a reply may get it. `agent_id`: see `check_same_turn`.
 
     Raises:
         TurnConflict: it is another thread's, or says something else.
     """
-    check_same_turn(stored.message, thread_id=scope.thread, content=given.user.content)
+    check_same_turn(stored.message, thread_id=scope.thread, content=given.user.content, agent_id=agent_id)
     same = _said(stored.message.further) == _said(given.messages)
     if stored.reply is not None:
         reply = None if stored.reply.absent else stored.reply.content

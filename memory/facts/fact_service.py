@@ -17,7 +17,7 @@ from recollect.memory.facts.fact_history import in_force_at, tombstone, versions
 from recollect.memory.facts.fact_rivals import home_scope, living_under, rivals_of, superseded
 from recollect.memory.facts.fact_writes import revise
 from recollect.memory.facts.forgetting import Forgetting, ForgettingPreview, family_of
-from recollect.memory.facts.known_statement import confirm, known_statement
+from recollect.memory.facts.known_statement import confirm, is_before, known_statement
 from recollect.memory.facts.reviewing import approve, proposal_version, reject
 from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.ports.facts import FactFilter
@@ -108,17 +108,24 @@ class FactService:
         """Return the facts that live under the key in the user's own scope."""
         return await living_under(self.store.facts, key, "user", Scope(user_id), at=self.clock())
 
-    async def history(self, user_id: str, fact_id: str) -> list[dict[str, Any]]:
-        """Return all versions of the fact and of its superseded and later facts, oldest first, each with its end."""
+    async def history(self, user_id: str, fact_id: str, *, agent_id: str | None = None) -> list[dict[str, Any]]:
+        """Return all versions of the fact and of its superseded and later facts, oldest first, each with its end.
+
+        `agent_id`: those with the label of this agent.
+        """
         await self.fact(user_id, fact_id)
         family = await family_of(self.store.facts, user_id, fact_id)
         family.sort(key=lambda fact: (fact.created_at, fact.id))
-        return [version for fact in family for version in versions(_without_text(fact))]
+        found = [version for fact in family for version in versions(_without_text(fact))]
+        return [version for version in found if agent_id in (None, version.get("agent_id"))]
 
-    async def put(self, user_id: str, key: str, edit: FactEdit, *, version: str | None = None) -> Fact:
+    async def put(
+        self, user_id: str, key: str, edit: FactEdit, *, version: str | None = None, agent_id: str | None = None
+    ) -> Fact:
         """Write the fact under a key, in the user's own scope or a thread's.
 
-        With `version`, only if the fact that holds there has it.
+        With `version`, only if the fact that holds there has it. `agent_id`: the caller sees what has this agent's
+        label alone, and must not end what it does not see: then another label under the key is a `FactConflict`.
 
         Change the fact that holds there and keep its id. If none does, or the new value holds later only, make a new
         one; two calls at the same time make one fact. End the other facts under the key that it contradicts.
@@ -128,6 +135,8 @@ class FactService:
             now = self.clock()
             home = home_of(user_id, edit)[1]
             here, known = await self._under(user_id, key, edit, now)
+            if any(agent_id not in (None, fact.agent_id) for fact in here):
+                raise FactConflict(f"A fact under the key {key} is not of this key's agent; choose another key.")
             check_version(version, known.version if known is not None else "")
             if known is None:
                 fact = await self._insert(written(user_id, key, edit, now=now), home, _start(edit, now))
@@ -178,21 +187,25 @@ class FactService:
         if fact.status == "forgotten":
             raise _no_such_note()
 
-    async def write_note(self, user_id: str, edit: FactEdit) -> Noted:
+    async def write_note(self, user_id: str, edit: FactEdit, *, agent_id: str | None = None) -> Noted:
         """Write a new note; `statement` is its text. No model changes it.
 
         If a fact with any key says the same already, word for word after folding, confirm that one instead and give
-        it the edit's other fields.
+        it the edit's other fields. `agent_id`: if a fact with the label of this agent does.
         """
         fact = replace(written(user_id, None, edit, now=self.clock()), id=str(uuid4()))
         facts = self.store.facts
         look = partial(known_statement, facts, home_scope(fact), fact.statement, clock=self.clock)
-        known = await look()
+
+        def is_seen(other: Fact) -> bool:
+            return agent_id in (None, other.agent_id)
+
+        known = await look(among=is_seen)
         if known is None:
             async with self._writing(fact):
                 await facts.insert(fact)
             # Two calls at the same time both look again after their inserts, and the later fact is removed.
-            known = await look(before=fact)
+            known = await look(among=lambda other: is_seen(other) and is_before(other, fact))
             if known is not None:
                 await facts.remove(user_id=user_id, fact_ids=[fact.id])
         if known is not None:

@@ -1,6 +1,6 @@
 """Known statement: finds and confirms a fact that already says what is about to be written."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from recollect.memory.background.long_texts import off_loop
@@ -13,12 +13,18 @@ from recollect.memory.values.times import Clock
 
 
 async def known_statement(
-    facts: Facts, scope: Scope, statement: str, *, clock: Clock, with_proposed: bool = False, before: Fact | None = None
+    facts: Facts,
+    scope: Scope,
+    statement: str,
+    *,
+    clock: Clock,
+    with_proposed: bool = False,
+    among: Callable[[Fact], bool] | None = None,
 ) -> Fact | None:
     """Return the earliest fact of the user, or of the thread that `scope` names, with this statement; None without one.
 
     Compare statements after folding, under any key. `with_proposed` includes facts that wait for a person's approval.
-    `before` limits the search to facts that were written before that one.
+    `among` limits the search to facts for which it holds.
     """
     now = clock()
     living = await facts.living(scope, at=now, limit=MOST_FACTS)
@@ -26,8 +32,7 @@ async def known_statement(
     if with_proposed:
         waiting = await facts.proposed(scope, limit=MOST_FACTS)
         found = [*found, *(fact for fact in waiting if fact.proposes in {None, "add"})]
-    if before is not None:
-        found = [fact for fact in found if _place(fact) < _place(before)]
+    found = list(filter(among, found)) if among is not None else found
     return await off_loop(lambda: _same(found, fold(statement)), (fact.statement for fact in found))
 
 
@@ -41,6 +46,11 @@ async def confirm(facts: Facts, fact: Fact, *, clock: Clock) -> Fact:
         return known.revised(at=known.updated_at, confirmed_at=now, indexed=known.indexed)
 
     return await revise(facts, user_id=fact.user_id, fact_id=fact.id, change=confirmed) or fact
+
+
+def is_before(fact: Fact, other: Fact) -> bool:
+    """Tell whether the fact was written before the `other`."""
+    return _place(fact) < _place(other)
 
 
 def _same(facts: Iterable[Fact], said: str) -> Fact | None:

@@ -24,6 +24,7 @@ from recollect.memory.learning.proof.short import is_one_word
 from recollect.memory.learning.reconciliation import Plan, PlanRequest, Relearning, Review, plan
 from recollect.memory.learning.relearning import relearning_of, said_later
 from recollect.memory.learning.undoing import undo
+from recollect.memory.learning.unseen_values import without_unseen
 from recollect.memory.ports.chat_model import ChatMessage
 from recollect.memory.ports.extractor import Extraction, ExtractionRequest, Extractor, Said
 from recollect.memory.ports.store import Store
@@ -162,13 +163,14 @@ class FactsStep(StepWork):
         """Tell whether `model` can be asked to learn from turns; see `Extractor.may_ask`."""
         return await self.extractor.may_ask(model)
 
-    async def plan_text(self, scope: Scope, text: str, lesson_id: str) -> tuple[Plan, str]:
+    async def plan_text(self, scope: Scope, text: str, lesson_id: str, agent_id: str | None = None) -> tuple[Plan, str]:
         """Return the plan of learning from a `text` that is no turn, and the name of the model. Store nothing.
 
         `lesson_id` takes the turn's place in the ids of new facts. If `scope` has no thread, a fact that the model
-        proposes for the thread becomes one of the user.
+        proposes for the thread becomes one of the user. `agent_id` labels the new facts.
         """
-        message = Message(scope.user_id, scope.thread_id or "", lesson_id, "user", text, self.clock())
+        whose = (scope.user_id, scope.thread_id or "", lesson_id)
+        message = Message(*whose, "user", text, self.clock(), agent_id=agent_id)
         known = await self._known(message, scope)
         extraction, shown = await self._extract([Said(text, "", message.created_at)], scope, known, None)
         proposals = extraction.proposals
@@ -314,7 +316,8 @@ class FactsStep(StepWork):
             wanted=self.schema.keys.keys() if self.schema is not None else (),
         )
         compared = (fact.statement for fact in known.living)
-        return await off_loop(partial(plan, request), [message.evidence, *(compared if proposals else ())])
+        made = await off_loop(partial(plan, request), [message.evidence, *(compared if proposals else ())])
+        return without_unseen(made, (*known.living, *known.ended, *known.proposed), message.agent_id)
 
     async def _asked(self, message: Message, proposals: Sequence[Proposal]) -> str:
         """Return the assistant's reply before `message` if a short quote may answer it, else an empty text."""

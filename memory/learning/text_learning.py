@@ -24,7 +24,7 @@ from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import MOST_MESSAGE_CHARACTERS, check_message
 from recollect.memory.values.times import Clock
 
-PlanText = Callable[[Scope, str, str], Awaitable[tuple[Plan, str]]]
+PlanText = Callable[[Scope, str, str, str | None], Awaitable[tuple[Plan, str]]]
 """Plans learning from a scope's text, under the lesson's id; returns the plan and the model's name. Stores nothing."""
 
 
@@ -80,7 +80,7 @@ class TextLearning:
                 async with fence.writing():
                     await self._complete(scope)
                 # A new id for each call: the same text may teach again what was forgotten meanwhile.
-                made, model = await self.plan(scope, text, str(uuid4()))
+                made, model = await self.plan(scope, text, str(uuid4()), agent_id)
                 # The model took its time: write nothing if the claim has passed to another process meanwhile.
                 await held.check()
                 async with fence.writing() as writing:

@@ -180,7 +180,7 @@ async def undo(facts: Facts, turn: Turn, update: Update, *, now: datetime) -> Up
     for step in made.steps:
         lost = await _take_back(facts, step, wish, turn_id)
         if lost is None:
-            changes.append(step.change)
+            changes.append(_shown(step, turn.message.agent_id))
         else:
             left.append(lost)
     for write in made.unconfirmed:
@@ -191,6 +191,12 @@ async def undo(facts: Facts, turn: Turn, update: Update, *, now: datetime) -> Up
         # Blanked, because a replay or learning again would do the recorded writes once more.
         writes=tuple(PlannedWrite(at_ms=write.at_ms) for write in update.writes),
     )
+
+
+def _shown(step: TakenBack, agent_id: str | None) -> Change:
+    """Return the change of a step, without a restored value that the turn's agent does not see (`without_unseen`)."""
+    is_unseen = agent_id is not None and step.restored is not None and step.restored.agent_id != agent_id
+    return replace(step.change, after=None) if is_unseen else step.change
 
 
 def _is_begun(step: TakenBack, wish: Undo, turn_id: str) -> bool:

@@ -33,6 +33,11 @@ class ClientRecord:
         """The user and thread that it belongs to."""
         return Scope(self.user_id, self.thread_id)
 
+    @property
+    def agent_id(self) -> str | None:
+        """The label of the agent whose key made it."""
+        return self.content.get("agent_id")
+
     def is_over(self, now: datetime) -> bool:
         """Tell whether its time is up."""
         return self.expires_at is not None and self.expires_at <= now

@@ -86,8 +86,11 @@ class Conversations(Protocol):
         ...
 
     @abstractmethod
-    async def overview(self, scope: Scope) -> ThreadOverview | None:
-        """Return the overview of one thread, without its record; None where it has no message."""
+    async def overview(self, scope: Scope, *, agent_id: str | None = None) -> ThreadOverview | None:
+        """Return the overview of one thread, without its record; None where it has no message.
+
+        With `agent_id`, as if it had only the messages with the label of this agent.
+        """
         ...
 
     @abstractmethod

@@ -111,12 +111,16 @@ def new_key(role: str, *, name: str | None, now: datetime, agent_id: str | None 
     """Return a new key and its text, which is stored nowhere.
 
     Raises:
-        InvalidRequest: `role` is none (see `read_role`), or `name` or `agent_id` is not valid.
+        InvalidRequest: `role` is none (see `read_role`), `name` or `agent_id` is not valid, or an administrator's key
+            names an agent.
     """
     kind, user_id = read_role(role)
     key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
     if agent_id is not None:
         check_id("agent_id", agent_id)
+        if kind == "admin":
+            problem = "must be left out of an administrator's key, which is about what all agents have written"
+            raise InvalidRequest(f"agent_id {problem}.", problems=[Problem("agent_id", problem)])
     key = Key(key_id, _digest(secret), kind, user_id, check_name(name), now, agent_id)
     return key, f"rk_{key_id}_{secret}"
 

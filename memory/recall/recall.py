@@ -11,6 +11,7 @@ from recollect.memory.recall.hit import Recalled
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.request import Request
 from recollect.memory.recall.search import Search
+from recollect.memory.threads.agents_thread import agents_record
 from recollect.memory.threads.window import read_window
 from recollect.memory.values.fact import by_weight, chosen_facts
 from recollect.memory.values.fact_limits import MOST_FACTS
@@ -87,8 +88,13 @@ class Recall:
             ids=[fact.id for fact in (*keyed, *pinned)],
         )
 
-    async def thread(self, scope: Scope) -> ThreadRecord | None:
-        """Return the thread's record, which holds the summary of the turns that left the window."""
+    async def thread(self, scope: Scope, *, agent_id: str | None = None) -> ThreadRecord | None:
+        """Return the thread's record, which holds the summary of the turns that left the window.
+
+        `agent_id`: without the summary where others than this agent have spoken in the thread.
+        """
+        if agent_id is not None:
+            return await agents_record(self.store, scope, agent_id)
         return await self.store.threads.record(scope)
 
     async def search(

@@ -103,8 +103,9 @@ async def fetch(
     seconds = recall.config.recall_timeout_seconds
 
     async def read_facts() -> tuple[KnownFacts, ThreadRecord | None]:
+        agent_id = options.agent_id
         return await asyncio.gather(
-            recall.facts(scope, with_global=True, agent_id=options.agent_id), recall.thread(scope)
+            recall.facts(scope, with_global=True, agent_id=agent_id), recall.thread(scope, agent_id=agent_id)
         )
 
     async def search() -> Recalled:

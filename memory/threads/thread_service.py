@@ -13,6 +13,7 @@ from recollect.memory.ports.erasures import Erasure
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.summariser import Summariser
 from recollect.memory.ports.vector_index import VectorIndex
+from recollect.memory.threads.agents_thread import agents_overview, check_agents_own
 from recollect.memory.threads.archive import Archive
 from recollect.memory.threads.extractive_summary import ExtractiveSummariser
 from recollect.memory.threads.rolling_summary import RollingSummaries, begin_record
@@ -117,12 +118,14 @@ class ThreadService:
         found = [self.store.conversations.turn(user_id=scope.user_id, turn_id=turn_id) for turn_id in ids]
         return [turn for turn in await asyncio.gather(*found) if turn is not None]
 
-    async def overview(self, scope: Scope) -> ThreadOverview:
-        """Return the overview of one thread.
+    async def overview(self, scope: Scope, *, agent_id: str | None = None) -> ThreadOverview:
+        """Return the overview of one thread; with `agent_id`, as the key of this agent sees it.
 
         Raises:
-            NotFound: nobody has written to it.
+            NotFound: nobody has written to it, or the agent has not.
         """
+        if agent_id is not None:
+            return await agents_overview(self.store, scope, agent_id)
         thread = await self.store.conversations.overview(scope)
         if thread is None:
             raise _no_such_thread()
@@ -206,16 +209,28 @@ class ThreadService:
                 return await self.overview(scope)
         raise _no_such_thread()
 
-    async def summary(self, scope: Scope) -> ThreadRecord:
-        """Return the thread's record, an empty one if it has none yet.
+    async def summary(self, scope: Scope, *, agent_id: str | None = None) -> ThreadRecord:
+        """Return the thread's record, an empty one if it has none yet; with `agent_id`, as this agent's key sees it.
 
         Raises:
-            NotFound: nobody has written to the thread.
+            NotFound: nobody has written to the thread, or the agent has not.
         """
-        record = await self.store.threads.record(scope)
-        if await self.store.conversations.last_position(scope) == 0:
-            raise _no_such_thread()
+        if agent_id is not None:
+            record = (await agents_overview(self.store, scope, agent_id)).record
+        else:
+            record = await self.store.threads.record(scope)
+            if await self.store.conversations.last_position(scope) == 0:
+                raise _no_such_thread()
         return record or ThreadRecord(scope.user_id, scope.thread)
+
+    async def check_agents_own(self, scope: Scope, agent_id: str) -> None:
+        """Check that nobody but the agent has spoken in the thread, because an act changes it as a whole.
+
+        Raises:
+            NotFound: the agent has not written to it.
+            Forbidden: others have written to it too.
+        """
+        await check_agents_own(self.store, scope, agent_id)
 
     async def delete(self, scope: Scope, *, by: str) -> Erasure:
         """Delete the thread with all that is its own by `Erasing`; the user's facts stay. `by` names who asked for it.

@@ -136,6 +136,8 @@ class Tally:
 
 _LABELLED = frozenset({"message", "fact", "document"})
 """The types of lines that carry the label of an agent."""
+_SHARED = frozenset({"thread", "summary", "client_record"})
+"""The types of lines that no agent's label is on."""
 
 
 @dataclass
@@ -298,8 +300,11 @@ class _Import:
         named = said.get("user_id")
         if self.may_write is not None and isinstance(named, str) and not self.may_write(named):
             raise BadLine("user_id is not yours.")
-        if self.agent_id is not None and said.get("type", "message") in _LABELLED:
-            said = {**said, "agent_id": self.agent_id}
+        if self.agent_id is not None:
+            kind = said.get("type", "message")
+            if kind in _SHARED:
+                raise BadLine("The key is bound to an agent, and lines of this type are of all who speak in a thread.")
+            said = {**said, "agent_id": self.agent_id} if kind in _LABELLED else said
         if self.only_user is None or said.get("user_id") == self.only_user:
             return said
         if said.get("user_id") is not None:

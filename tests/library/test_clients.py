@@ -161,7 +161,7 @@ async def test_messages_are_stored_one_by_one(agent: Any) -> None:
 
 
 async def test_a_person_writes_changes_and_forgets_facts(agent: Any) -> None:
-    made = await agent.put_fact("diet", value="vegan", tags=["food"])
+    made = await agent.put_fact("diet", value="vegan", tags=["food"], metadata={"project": "apollo"})
     here = await agent.put_fact("task", value="taxes", scope="thread")
     assert (made["source"], here["thread_id"]) == ("manual", "t1")
     changed = await agent.patch_fact(made["id"], value="vegetarian", pinned=True)
@@ -172,6 +172,9 @@ async def test_a_person_writes_changes_and_forgets_facts(agent: Any) -> None:
     second = await agent.list_facts(limit=1, cursor=first["next_cursor"])
     assert [*first["items"], *second["items"]] == listed["items"]
     assert [fact["key"] for fact in (await agent.list_facts(tag="food"))["items"]] == ["diet"]
+    filtered = await agent.list_facts(filter={"project": "apollo"})
+    assert ([fact["key"] for fact in filtered["items"]], filtered["filter"]) == (["diet"], {"complete": True})
+    assert (await agent.list_facts(filter={"project": {"ne": "apollo"}}))["items"][0]["key"] == "task"
     assert [version["value"] for version in await agent.fact_history(made["id"])] == ["vegan", "vegetarian"]
     for decide in (agent.approve_fact, agent.reject_fact):
         with pytest.raises(FactConflict):

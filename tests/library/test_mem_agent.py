@@ -217,7 +217,7 @@ async def test_the_mock_has_the_calls_of_the_agent() -> None:
 
 
 async def test_a_person_writes_changes_and_forgets_facts(agent: MemoryAgent) -> None:
-    made = await agent.put_fact("diet", value="vegan", tags=["food"])
+    made = await agent.put_fact("diet", value="vegan", tags=["food"], metadata={"project": "apollo"})
     assert (made["source"], made["scope"]) == ("manual", "user")
     here = await agent.put_fact("task", value="taxes", scope="thread")
     assert here["thread_id"] == "t1"
@@ -229,6 +229,9 @@ async def test_a_person_writes_changes_and_forgets_facts(agent: MemoryAgent) -> 
     second = await agent.list_facts(limit=1, cursor=first["next_cursor"])
     assert [*first["items"], *second["items"]] == listed["items"]
     assert [fact["key"] for fact in (await agent.list_facts(tag="food"))["items"]] == ["diet"]
+    filtered = await agent.list_facts(filter={"project": "apollo"})
+    assert ([fact["key"] for fact in filtered["items"]], filtered["filter"]) == (["diet"], {"complete": True})
+    assert (await agent.list_facts(filter={"project": {"ne": "apollo"}}))["items"][0]["key"] == "task"
     assert [version["value"] for version in await agent.fact_history(made["id"])] == ["vegan", "vegetarian"]
     with pytest.raises(FactConflict):
         await agent.approve_fact(made["id"])

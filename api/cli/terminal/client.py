@@ -47,9 +47,10 @@ class Client:
         """Check that the service answers."""
         self._call("GET", "/health")
 
-    def facts(self, user_id: str, *, thread_id: str | None = None) -> Json:
-        """Return the facts of the user, and of the thread: {"items", "facts", "next_cursor": null}."""
-        return self._pages(f"/api/users/{_part(user_id)}/facts", {"thread_id": thread_id})
+    def facts(self, user_id: str, *, thread_id: str | None = None, matching: Json | None = None) -> Json:
+        """Return the facts of the user, and of the thread, that fulfil `matching`: {"items", "facts", …}."""
+        asked = None if matching is None else json.dumps(matching)
+        return self._pages(f"/api/users/{_part(user_id)}/facts", {"thread_id": thread_id, "filter": asked})
 
     def forget(self, user_id: str, fact_id: str) -> None:
         """Remove a fact's text everywhere."""

@@ -27,22 +27,24 @@ def chat(
 
 
 @app.command(rich_help_panel=TALK)
-def facts(
+def facts(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     user: User,
     thread: Annotated[str | None, typer.Option(help="What is known in this thread too.")] = None,
+    matching: Annotated[str | None, typer.Option("--filter", metavar="JSON", help="Conditions of facts.")] = None,
     as_json: AsJson = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """Show what is known of a user."""
     _check(user, thread)
+    asked = None if matching is None else read_json(matching, field="--filter")
     from recollect.api.cli.terminal import looking
 
     looking.look(
         told(context, data_dir),
         url,
-        lambda client: client.facts(user, thread_id=thread),
+        lambda client: client.facts(user, thread_id=thread, matching=asked),
         looking.facts,
         as_json=as_json,
     )

@@ -8,7 +8,9 @@ from uuid import uuid4
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from recollect.api.auth.agent_bounds import sees_message
 from recollect.api.auth.caller import WhoCalls
+from recollect.api.auth.whose import Whose
 from recollect.api.openai.callers import callers_key, callers_own, check_model, wrong
 from recollect.api.openai.fate import remembered, stored_header, whole_or_streamed
 from recollect.api.openai.identity import thread_of, user_of
@@ -27,7 +29,6 @@ from recollect.api.state import OpenServices, OpenTurns
 from recollect.graph.client_chat import ClientChat
 from recollect.graph.past import continued, read_until
 from recollect.graph.running_turn import TurnRequest
-from recollect.memory.memory import Memory
 from recollect.memory.values.errors import ModelUnavailable
 from recollect.memory.values.scope import Scope
 
@@ -56,7 +57,7 @@ async def create_response(
 ) -> JSONResponse | StreamingResponse:
     """Run the turn; answer it whole, or as its events come."""
     _check_served(body)
-    kept = KeptResponses(services.memory, user_of(caller, body.user, headers, services))
+    kept = KeptResponses(services.memory, user_of(caller, body.user, headers, services), caller.agent_id)
     items = await kept.resolved(body.input)
     place = await find_place(kept, body, items, named=thread_of(body, headers, services))
     read = place.read(items)
@@ -67,11 +68,12 @@ async def create_response(
     settings = settings_of(body)
     wants_kept = body.store is not False
     named = place.thread_id or (None if services.derives_threads else str(uuid4()))
-    keeping = await keeping_of(services, kept.user_id, messages, headers, thread_id=named, stores=wants_kept)
+    whose = Whose(kept.user_id, caller.agent_id)
+    keeping = await keeping_of(services, whose, messages, headers, thread_id=named, stores=wants_kept)
     response = {**kept_settings(settings), "items": read.items} if keeping.unkept is None else None
     chat = _chat(body, place, messages, api_key, response=response)
     if keeping.unkept == "store_false":
-        chat = await _with_stored_history(services.memory, kept.user_id, place, chat)
+        chat = await _with_stored_history(kept, place, chat)
     wanted = TurnRequest(
         Scope(kept.user_id),
         messages.message,
@@ -130,13 +132,14 @@ def _chat(
     )
 
 
-async def _with_stored_history(memory: Memory, user_id: str, place: Place, chat: ClientChat) -> ClientChat:
+async def _with_stored_history(kept: KeptResponses, place: Place, chat: ClientChat) -> ClientChat:
     """Return the chat with the stored history that it continues, because a request without a thread reads no window."""
     if not place.appends or place.thread_id is None:
         return chat
-    scope = Scope(user_id, place.thread_id)
+    memory, scope = kept.memory, Scope(kept.user_id, place.thread_id)
     if place.follows is None:
-        exchanges = await memory.recent(scope, limit=memory.config.window)
+        recent = await memory.recent(scope, limit=memory.config.window)
+        exchanges = [one for one in recent if sees_message(kept.agent_id, one.user)]
     else:
-        exchanges = await read_until(memory, scope, place.follows, memory.config.window)
+        exchanges = await read_until(memory, scope, place.follows, memory.config.window, agent_id=kept.agent_id)
     return replace(chat, history=continued(chat.history, exchanges).history)

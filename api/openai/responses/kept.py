@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from recollect.api.auth.agent_bounds import sees_message, sees_record
 from recollect.api.openai.callers import wrong
 from recollect.api.openai.responses.ids import place_of_call, turn_of_answer, turn_of_input, turn_of_response
 from recollect.api.openai.responses.shapes import answer_item, call_item, round_items, user_item
@@ -19,10 +20,11 @@ NONE = "names no response of this user's that is kept"
 
 @dataclass
 class KeptResponses:
-    """The user's responses; each is read once."""
+    """The user's responses; each is read once. `agent_id`: those with this agent's label, to which the key is bound."""
 
     memory: Memory
     user_id: str
+    agent_id: str | None = None
     _turns: dict[str, Turn | None] = field(init=False, default_factory=dict[str, Turn | None])
     _rounds: dict[str, ClientRecord | None] = field(init=False, default_factory=dict[str, ClientRecord | None])
 
@@ -40,7 +42,8 @@ class KeptResponses:
         if turn_id not in self._turns:
             self._turns[turn_id] = await self.memory.find_turn(user_id=self.user_id, turn_id=turn_id)
         turn = self._turns[turn_id]
-        return turn if turn is not None and turn.reply is not None else None
+        is_kept = turn is not None and turn.reply is not None and sees_message(self.agent_id, turn.message)
+        return turn if is_kept else None
 
     async def open_round(self, turn_id: str) -> ClientRecord | None:
         """Return the open round of the response that this turn would have been."""
@@ -93,7 +96,8 @@ class KeptResponses:
         return max(found, key=lambda record: record.created_at, default=None)
 
     def _is_open(self, record: ClientRecord) -> bool:
-        return record.kind == "open_round" and not record.is_over(self.memory.now())
+        is_seen = record.kind == "open_round" and sees_record(self.agent_id, record)
+        return is_seen and not record.is_over(self.memory.now())
 
     async def _item(self, item_id: Any, given: Sequence[Mapping[str, Any]]) -> Json | None:
         if not isinstance(item_id, str):

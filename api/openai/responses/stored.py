@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Depends, Path
 from fastapi.responses import JSONResponse
 
+from recollect.api.auth.caller import WhoCalls
 from recollect.api.openai.responses.answers import DeletedResponseAnswer, ItemsAnswer, ResponseAnswer
 from recollect.api.openai.responses.ids import response_id
 from recollect.api.openai.responses.kept import KeptResponses, rounds_of
@@ -14,7 +15,6 @@ from recollect.api.openai.responses.shapes import begun, ended, round_items, use
 from recollect.api.openai.responses.whose import NamedUser
 from recollect.api.openai_errors import RESPONSES
 from recollect.api.state import OpenMemory
-from recollect.memory.memory import Memory
 from recollect.memory.ports.client_records import ClientRecord
 from recollect.memory.values.errors import NotFound
 from recollect.memory.values.turn import Message, Turn
@@ -40,6 +40,14 @@ ELSEWHERE: Mapping[str, Any] = {
     "truncation": "disabled",
 }
 """The settings of a turn that was asked for at another door."""
+
+
+async def _responses(user_id: NamedUser, memory: OpenMemory, caller: WhoCalls) -> KeptResponses:
+    return KeptResponses(memory, user_id, caller.agent_id)
+
+
+Responses = Annotated[KeptResponses, Depends(_responses)]
+"""The user's responses, as the caller sees them."""
 OWN = frozenset({"items", "rounds"})
 """Fields that are kept with a response and not shown."""
 
@@ -51,9 +59,9 @@ OWN = frozenset({"items", "rounds"})
     description="A turn with its answer, or for 24 hours a response that ended in calls of the client's functions.",
     responses={200: {"model": ResponseAnswer}, **RESPONSES},
 )
-async def get_response(response_id: ResponseId, user_id: NamedUser, memory: OpenMemory) -> JSONResponse:
+async def get_response(response_id: ResponseId, responses: Responses) -> JSONResponse:
     """404 where the user has none of this id."""
-    return JSONResponse(_shown(await _kept(memory, user_id, response_id)))
+    return JSONResponse(_shown(await _kept(responses, response_id)))
 
 
 @router.delete(
@@ -63,9 +71,10 @@ async def get_response(response_id: ResponseId, user_id: NamedUser, memory: Open
     description="Its turn's messages and what the turn taught; 409 `update_pending` while it is being learned from.",
     responses={200: {"model": DeletedResponseAnswer}, **RESPONSES},
 )
-async def delete_response(response_id: ResponseId, user_id: NamedUser, memory: OpenMemory) -> JSONResponse:
+async def delete_response(response_id: ResponseId, responses: Responses) -> JSONResponse:
     """404 where the user has none of this id."""
-    kept = await _kept(memory, user_id, response_id)
+    kept = await _kept(responses, response_id)
+    memory, user_id = responses.memory, responses.user_id
     if isinstance(kept, Turn):
         await memory.deleting.delete(user_id, kept.message.turn_id)
     else:
@@ -82,14 +91,13 @@ async def delete_response(response_id: ResponseId, user_id: NamedUser, memory: O
 )
 async def get_input_items(
     response_id: ResponseId,
-    user_id: NamedUser,
-    memory: OpenMemory,
+    responses: Responses,
     limit: Limit = 20,
     order: Order = "desc",
     after: After = None,
 ) -> JSONResponse:
     """One page."""
-    kept = await _kept(memory, user_id, response_id)
+    kept = await _kept(responses, response_id)
     if isinstance(kept, Turn):
         items = [user_item(kept.message.turn_id, kept.message.content), *rounds_of(kept)]
     else:
@@ -99,8 +107,8 @@ async def get_input_items(
     return JSONResponse(page_of(items, limit=limit, order=order, after=after))
 
 
-async def _kept(memory: Memory, user_id: str, given: str) -> Turn | ClientRecord:
-    kept = await KeptResponses(memory, user_id).named(given)
+async def _kept(responses: KeptResponses, given: str) -> Turn | ClientRecord:
+    kept = await responses.named(given)
     if kept is None:
         raise NotFound(NO_RESPONSE)
     return kept

@@ -29,8 +29,10 @@ class Explaining:
     store: Store
     recall_tokens: int
 
-    async def explain(self, user_id: str, turn_id: str) -> Json:
+    async def explain(self, user_id: str, turn_id: str, *, agent_id: str | None = None) -> Json:
         """Return what a turn was given, what was left out, and what it taught; it writes nothing.
+
+        `agent_id`: the window shows the messages with the label of this agent alone.
 
         `recorded` is false for a turn of an earlier version, which kept neither its block nor what was left out.
 
@@ -48,7 +50,7 @@ class Explaining:
         return {
             "recorded": bool(record),
             "message": turn.message.as_json(),
-            "window": await self._window(turn),
+            "window": await self._window(turn, agent_id),
             "hits": [_hit(hit, result.get("trace") or (), texts) for hit in _hits(turn)],
             "left_out": _left_out(record, left_out, texts),
             "block": await off_loop(lambda: rebuilt_block(turn, texts, recall_tokens=self.recall_tokens), contents),
@@ -62,7 +64,7 @@ class Explaining:
         )
         return [_with_text(one, texts) for one in candidates]
 
-    async def _window(self, turn: Turn) -> Json:
+    async def _window(self, turn: Turn, agent_id: str | None) -> Json:
         """Return how many turns the window showed, those of them that are stored, and how many are not."""
         result = turn.result or {}
         shown = min(int(result.get("memory", {}).get("window") or 0), MOST_WINDOW)
@@ -70,6 +72,7 @@ class Explaining:
         before = turn.message.position
         found = await self.store.conversations.recent(turn.message.scope, limit=shown, before=before) if shown else []
         kept = [exchange for exchange in found if exchange.user.position >= begin]
+        kept = [exchange for exchange in kept if agent_id in (None, exchange.user.agent_id)]
         return {
             "turns": shown,
             "gone": shown - len(kept),

@@ -48,9 +48,9 @@ class TurnService:
     wait_seconds: float
     explaining: Explaining
 
-    async def explain(self, user_id: str, turn_id: str) -> dict[str, Any]:
+    async def explain(self, user_id: str, turn_id: str, *, agent_id: str | None = None) -> dict[str, Any]:
         """Return why the turn answered as it did and what it taught; see `Explaining.explain`."""
-        return await self.explaining.explain(user_id, turn_id)
+        return await self.explaining.explain(user_id, turn_id, agent_id=agent_id)
 
     async def undo(self, user_id: str, turn_id: str, *, force: bool = False) -> dict[str, Any]:
         """Take back all that the turn taught: {"turn_id", "undone": [CHANGE, …], "left": [LEFT, …]}.

@@ -184,9 +184,10 @@ class MongoConversations(Conversations):
             return await overviews(database, user_id, limit=limit, before=before, text=text)
 
     @override
-    async def overview(self, scope: Scope) -> ThreadOverview | None:
+    async def overview(self, scope: Scope, *, agent_id: str | None = None) -> ThreadOverview | None:
+        labelled = {} if agent_id is None else {"agent_id": agent_id}
         async with self._connection.use() as database:
-            return await overview(database, {"user_id": scope.user_id, "thread_id": scope.thread})
+            return await overview(database, {"user_id": scope.user_id, "thread_id": scope.thread, **labelled})
 
     @override
     async def openings(self, user_id: str, thread_ids: Sequence[str], *, characters: int) -> dict[str, str]:

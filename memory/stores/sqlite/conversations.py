@@ -115,8 +115,12 @@ class SqliteConversations(Conversations):
         return [ThreadOverview(row[0], from_ms(row[1]), *row[2:]) for row in rows]
 
     @override
-    async def overview(self, scope: Scope) -> ThreadOverview | None:
-        rows = await self._database.read(sql.OVERVIEW, (scope.user_id, scope.thread))
+    async def overview(self, scope: Scope, *, agent_id: str | None = None) -> ThreadOverview | None:
+        whose = (scope.user_id, scope.thread)
+        if agent_id is None:
+            rows = await self._database.read(sql.OVERVIEW, whose)
+        else:
+            rows = await self._database.read(sql.OVERVIEW_OF_AGENT, (*whose, agent_id))
         return next((ThreadOverview(row[0], from_ms(row[1]), *row[2:]) for row in rows), None)
 
     @override

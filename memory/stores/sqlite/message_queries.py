@@ -129,6 +129,7 @@ OVERVIEW = """
 SELECT thread_id, max(created_at), max(position), sum(position % 2 = 0), count(*) - sum(absent)
 FROM messages INDEXED BY messages_by_position WHERE user_id = ? AND thread_id = ? GROUP BY thread_id
 """
+OVERVIEW_OF_AGENT = OVERVIEW.replace("GROUP BY", "AND agent_id = ? GROUP BY")
 INDEXED = f"""
 SELECT {exchange_columns()}, reply.seq FROM messages AS reply {_WITH_MESSAGE}
 WHERE reply.indexed = 1 AND reply.seq > :after AND (:user IS NULL OR reply.user_id = :user)

@@ -109,7 +109,7 @@ async def test_it_comes_in_turn_with_whoever_holds_the_users_claim(home: House) 
 async def test_a_claim_that_was_lost_writes_nothing(home: House) -> None:
     taken: list[str] = []
 
-    async def plan_text(scope: Scope, text: str, lesson_id: str) -> tuple[Plan, str]:
+    async def plan_text(scope: Scope, text: str, lesson_id: str, agent_id: str | None) -> tuple[Plan, str]:
         """Plan while another process takes the user over."""
         home.clock.jump(2 * LEASE)
         claim = await home.store.updates.claim("ada", owner="other", lease=LEASE, now=home.clock())
@@ -138,7 +138,7 @@ async def test_a_claim_that_was_lost_writes_nothing(home: House) -> None:
 async def test_an_erased_user_is_not_brought_back(home: House) -> None:
     fences = Fences(home.store.erasures)
 
-    async def plan_text(scope: Scope, text: str, lesson_id: str) -> tuple[Plan, str]:
+    async def plan_text(scope: Scope, text: str, lesson_id: str, agent_id: str | None) -> tuple[Plan, str]:
         """Plan while the user is erased."""
         fences.block(ADA, "erasure")
         fences.unblock(ADA, "erasure")

@@ -104,6 +104,8 @@ async def test_every_tool_over_http(offline: Service, user: str, mode: str):
         known = await done(client, "list_facts")
         assert known["facts"] == {"city": "Rome"}
         assert [fact["statement"] for fact in known["items"]] == ["city: Rome", NUTS]
+        by_tools = await done(client, "list_facts", filter={"source": "tool"})
+        assert ([fact["statement"] for fact in by_tools["items"]], by_tools["filter"]) == ([NUTS], {"complete": True})
         assert await profile(client) == {"facts": {"city": "Rome"}, "notes": []}
         assert await done(client, "forget", key="city") == {"forgotten": [known["items"][0]["id"]]}
         assert await done(client, "forget", id=added["id"]) == {"forgotten": [added["id"]]}

@@ -66,6 +66,8 @@ def refused(running: Service, code: int, *arguments: str) -> str:
 
 def test_json_is_what_the_service_says(talked: Service, user: str) -> None:
     assert told(talked, "facts", "--user", user) == talked.get(f"/api/users/{user}/facts")
+    asked = '{"source": "manual"}'
+    assert told(talked, "facts", "--user", user, "--filter", asked)["items"] == []
     assert told(talked, "threads", "--user", user) == talked.get("/api/threads", user_id=user)
     found = told(talked, "search", "penguins", "--user", user, "--top", "1")
     assert [hit["content"] for hit in found["hits"]] == ["Penguins live in Antarctica."]

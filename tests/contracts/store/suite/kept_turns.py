@@ -68,6 +68,22 @@ class KeptTurnsContract:
         assert await store.conversations.overview(Scope("ada", "t4")) is None
         assert await store.conversations.overview(Scope("eve", "t1")) is None
 
+    async def test_a_thread_as_one_agent_sees_it(self, store: Store):
+        for number, agent_id in enumerate((None, "support", "sales", "support")):
+            message = await store.conversations.accept(replace(asked(f"{number}"), agent_id=agent_id))
+            if number < 3:
+                assert await store.conversations.commit(answer(message), result={}, update=not_owed("disabled"))
+        support, sales, whole = [
+            await store.conversations.overview(ADA_T1, agent_id=agent_id) for agent_id in ("support", "sales", None)
+        ]
+        assert support is not None
+        assert sales is not None
+        assert whole is not None
+        assert (support.turns, support.messages, support.last_position) == (1, 3, 7)
+        assert (sales.turns, sales.messages, sales.last_position) == (1, 2, 6)
+        assert (whole.turns, whole.messages) == (3, 7)
+        assert await store.conversations.overview(ADA_T1, agent_id="other") is None
+
     async def test_finished_turns_behind_a_position_come_oldest_first(self, store: Store):
         done = [await finish(store, f"{number}") for number in range(1, 4)]
         for number in range(9):
