@@ -41,9 +41,17 @@ async def test_vectors_have_length_one_and_keep_their_order(embedder: Embedder, 
     assert embedder.model == "fake-embed"
 
 
-async def test_a_foreign_server_is_asked_for_plain_numbers(embedder: Embedder, fake: FakeOpenAI) -> None:
+async def test_any_server_is_asked_for_base64(embedder: Embedder, fake: FakeOpenAI) -> None:
     await embedder.embed_query("tea")
-    assert fake.embeddings == [{"input": ["tea"], "model": "fake-embed", "encoding_format": "float"}]
+    assert fake.embeddings == [{"input": ["tea"], "model": "fake-embed", "encoding_format": "base64"}]
+
+
+async def test_a_server_that_refuses_base64_is_asked_for_plain_numbers(embedder: Embedder, fake: FakeOpenAI) -> None:
+    refusal = {"status": 422, "detail": [{"loc": ["body", "encoding_format"], "msg": "Input should be 'float'"}]}
+    fake.on_embeddings = lambda body: refusal if body["encoding_format"] == "base64" else None
+    await embedder.embed_query("tea")
+    await embedder.embed_query("coffee")
+    assert [body["encoding_format"] for body in fake.embeddings] == ["base64", "float", "float"]
 
 
 @pytest.mark.parametrize("floats_only", [False, True])
