@@ -4,8 +4,7 @@ A word's weight in a text is tf · (k1 + 1) / (tf + k1 · (1 - b + b · length /
 multiplies by the word's rarity among the user's points, ln(1 + (N - n + 0.5) / (n + 0.5)).
 """
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from zlib import crc32
 
@@ -69,13 +68,28 @@ def document_weights(text: str, preceding: Sequence[str] = ()) -> SparseVector:
 
     `preceding` are the messages before it, nearest first; only as many as `PRECEDING_WEIGHTS` has weights are used.
     """
-    counts: dict[int, float] = {}
-    for weight, part in zip((1.0, *PRECEDING_WEIGHTS), (text, *preceding), strict=False):
-        for stem in stems(part):
-            token = token_of(stem)
-            counts[token] = counts.get(token, 0.0) + weight
-    dampening = K1 * (1 - B + B * sum(counts.values()) / AVERAGE_LENGTH)
-    return SparseVector(tuple(counts), tuple(count * (K1 + 1) / (count + dampening) for count in counts.values()))
+    return documents_weights([(text, preceding)])[0]
+
+
+def documents_weights(documents: Iterable[tuple[str, Sequence[str]]]) -> list[SparseVector]:
+    """Return the vector of each text with its preceding ones, as `document_weights` does.
+
+    Messages of one thread precede each other: a text that comes several times is read once.
+    """
+    read: dict[str, list[int]] = {}
+    made = list[SparseVector]()
+    for text, preceding in documents:
+        counts: dict[int, float] = {}
+        for weight, part in zip((1.0, *PRECEDING_WEIGHTS), (text, *preceding), strict=False):
+            tokens = read.get(part)
+            if tokens is None:
+                tokens = read[part] = [token_of(stem) for stem in stems(part)]
+            for token in tokens:
+                counts[token] = counts.get(token, 0.0) + weight
+        dampening = K1 * (1 - B + B * sum(counts.values()) / AVERAGE_LENGTH)
+        weights = tuple(count * (K1 + 1) / (count + dampening) for count in counts.values())
+        made.append(SparseVector(tuple(counts), weights))
+    return made
 
 
 def query_weights(text: str) -> SparseVector:
@@ -99,8 +113,11 @@ def stems(text: str) -> list[str]:
 
 def language_of(found: Sequence[str]) -> str:
     """Return the language with most of its telling words among `found`; English where it is not behind another."""
-    seen = Counter(language for word in found if word in _LANGUAGES for language in _LANGUAGES[word])
-    return max(_TELLING, key=lambda language: (seen[language], language == _ENGLISH))
+    seen = dict.fromkeys(_TELLING, 0)  # English is the first of them, which `max` prefers
+    for word in found:
+        for language in _LANGUAGES.get(word, ()):
+            seen[language] += 1
+    return max(seen, key=seen.__getitem__)
 
 
 def _stemmed(found: list[str], language: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing_extensions import override
 from recollect.memory.background.batches import batches
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.background.long_texts import INLINE_CHARACTERS, off_loop
-from recollect.memory.index.bm25 import document_weights
+from recollect.memory.index.bm25 import document_weights, documents_weights
 from recollect.memory.index.expected import called_for, count_expected, differing, expected, first_expected, orphans
 from recollect.memory.index.serving_embedder import steady
 from recollect.memory.ports.embedder import Embedder
@@ -109,9 +109,7 @@ async def _weigh(texts: Sequence[tuple[str, Sequence[str]]], bulk: Bulk | None) 
     """Weigh the words of texts, each with the texts before it; in a thread where they are long."""
     if bulk is not None and sum(len(text) for text, _ in texts) > INLINE_CHARACTERS:
         return await bulk.each(lambda text: document_weights(*text), texts)
-    return await off_loop(
-        lambda: [document_weights(text, before) for text, before in texts], [text for text, _ in texts]
-    )
+    return await off_loop(lambda: documents_weights(texts), [text for text, _ in texts])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ _UNSPACED = (
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff"
 _WORD = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}_])[\w{_MARKS}]){{1,{_LONGEST_WORD}}}(?:[+#]{{1,2}}(?!\w))?")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
+_ASCII_WORD = re.compile(rf"[a-z0-9]{{1,{_LONGEST_WORD}}}(?:[+#]{{1,2}}(?!\w))?")
+"""`_WORD` in a folded text of ASCII alone, without a look at each character's script: a quarter of the time."""
 
 _STOP_TEXT = (
     # English, with what its contractions leave behind
@@ -38,7 +40,11 @@ STOP_WORDS = frozenset(_STOP_TEXT.split())
 
 def words(text: str) -> Iterator[str]:
     """Yield the words of a text, folded (NFKC and case); pairs of characters where a script has no spaces."""
-    for run in _WORD.findall(folded(text)):
+    plain = folded(text)
+    if plain.isascii():
+        yield from _ASCII_WORD.findall(plain)
+        return
+    for run in _WORD.findall(plain):
         if _UNSPACED_RUN.match(run):
             yield from (run[at : at + 2] for at in range(max(1, len(run) - 1)))
         else:

@@ -38,7 +38,7 @@ def doubt_of(
 
 def with_carried_tags(request: PlanRequest, proposal: Proposal, wording: Wording) -> Wording:
     """Return the wording without the tags that add something to the quote."""
-    if request.review.unproven == "allow":
+    if request.review.unproven == "allow" or not wording.tags:
         return wording
     return replace(wording, tags=carried_tags(wording.tags, proposal.evidence, request.witness))
 

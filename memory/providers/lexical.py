@@ -78,17 +78,21 @@ def embed(text: str) -> list[float]:
         hashes.append(crc32(b"w" + word.encode("utf-8", "surrogatepass")))
         weights.append(weight)
         parts = _ngrams(word)
-        hashes += [crc32(part.encode("utf-8", "surrogatepass")) for part in parts]
+        hashes += map(crc32, parts)
         weights += [weight / max(1, len(parts)) ** 0.5] * len(parts)
     return _vector(hashes, weights)
 
 
-def _ngrams(word: str) -> list[str]:
+def _ngrams(word: str) -> list[bytes]:
     """Return 3- and 4-grams of the word with its ends marked; none for numbers, whose parts mean nothing."""
     if len(word) < 3 or word.isdecimal():
         return []
     ended = f"<{word}>"
-    return [ended[at : at + size] for size in _NGRAMS for at in range(len(ended) - size + 1)]
+    if ended.isascii():  # one encoding, in place of one for each part
+        encoded = ended.encode()
+        return [encoded[at : at + size] for size in _NGRAMS for at in range(len(ended) - size + 1)]
+    parts = (ended[at : at + size] for size in _NGRAMS for at in range(len(ended) - size + 1))
+    return [part.encode("utf-8", "surrogatepass") for part in parts]
 
 
 def _vector(hashes: list[int], weights: list[float]) -> list[float]:

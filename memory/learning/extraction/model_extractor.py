@@ -123,7 +123,8 @@ class _Call:
             ModelUnavailable: the model gave no answer.
             UnreadableAnswer: its answer and the repair hold no decisions.
         """
-        reply, asked = await self._by_function(), self._asking(json_mode=False)
+        asked = self._asking(json_mode=False)
+        reply = await self._by_function(asked)
         if reply is None or not _holds_attempt(reply):
             logger.info("extraction falls back to JSON mode", extra={"action": "extraction.json_mode"})
             asked = self._asking(json_mode=True)
@@ -151,12 +152,12 @@ class _Call:
             )
             return None
 
-    async def _by_function(self) -> ChatReply | None:
-        """Return the reply to the function call; None if the model or its server knows no functions."""
+    async def _by_function(self, asked: ChatRequest) -> ChatReply | None:
+        """Return the reply to the function call `asked`; None if the model or its server knows no functions."""
         if not self.chat.calls_tools:
             return None
         try:
-            return await self._complete(self._asking(json_mode=False))
+            return await self._complete(asked)
         except ModelUnavailable as error:
             if error.outage:
                 raise

@@ -22,7 +22,8 @@ _QUOTATION_MARKS = dict.fromkeys(
     ),
     "'",
 )
-_INVISIBLE = dict.fromkeys([0x00AD, 0x200B, 0x2060, 0xFEFF])
+_REPLACED = _QUOTATION_MARKS | dict.fromkeys([0x00AD, 0x200B, 0x2060, 0xFEFF])
+"""Every quotation mark becomes one kind; invisible characters are dropped."""
 _BLANKS = re.compile(r"\s+")
 _LINE_END = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _CLAUSE_ENDS = SENTENCE_ENDS + ",;:\u3001"
@@ -49,7 +50,8 @@ def heard(message: str) -> Heard:
     """Fold `message` so that any number of quotes can be found in it."""
     if isinstance(message, Heard):
         return message
-    lines = _BLANKS.sub(_break_or_space, _folded(message)).strip()
+    plain = _folded(message)
+    lines = " ".join(plain.split()) if _LINE_END.search(plain) is None else _lines_of(plain)
     found = Heard(lines.replace("\n", " "))
     found.lines = lines
     return found
@@ -87,8 +89,12 @@ def folded_quote(quote: str) -> str:
 
 
 def _folded(text: str) -> str:
-    plain = text.translate(_QUOTATION_MARKS).translate(_INVISIBLE)
+    plain = text.translate(_REPLACED)
     return nfkc(nfkc(plain).casefold())
+
+
+def _lines_of(text: str) -> str:
+    return _BLANKS.sub(_break_or_space, text).strip()
 
 
 def _break_or_space(blanks: re.Match[str]) -> str:

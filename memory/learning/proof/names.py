@@ -25,6 +25,7 @@ _NO_NAMES = word_set(
     "depuis el los las una su sus desde il lo gli uno suo sua o os uma seu sua de het een zijn haar ok okay mr mrs ms "
     "dr prof herr frau monsieur madame señor señora"
 )
+_EMPTY_WORDS = _NO_NAMES | STOP_WORDS
 _FOLLOWS_NAME = word_set(
     "is was has had will can could would does lives works likes loves prefers wants plays speaks calls called named "
     "says "
@@ -69,11 +70,7 @@ def claimed_names(
         if is_mixed(folded):
             yield folded
             continue
-        if (
-            not any(char.isupper() for char in word)
-            or folded in _NO_NAMES | STOP_WORDS
-            or _is_article(folded, plain, match)
-        ):
+        if not any(char.isupper() for char in word) or folded in _EMPTY_WORDS or _is_article(folded, plain, match):
             continue
         if is_value and folded in lower:
             continue

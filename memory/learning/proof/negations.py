@@ -39,6 +39,8 @@ _LACK = word_set(
     "zonder haat haten vermijd allergisch allergie "
     "без ненавижу ненавидит избегаю аллергия bez nienawidzę alergia utan allergisk hatar uden"
 ) - word_set("free vegan ancien")
+_TELLING = _DENY | _LACK | {"up"}
+"""A clause of ASCII without one of these words denies nothing; "up" is of "given up"."""
 _IDIOMS = re.compile(
     r"\b(?:don'?t|do not|never|please don'?t|didn'?t|did not) (?:ever )?(?:forget|worry|mind|you)\b|\bno (?:problem"
     r"|doubt|worries|matter"
@@ -83,6 +85,8 @@ _NO_DENIAL_IN = {"mai": ("non",), "ne": ("pas", "jamais", "rien", "plus", "aucun
 
 def denies(clause: str) -> bool:
     """Tell whether a folded clause says that something is not so, is lacking, or has ended."""
+    if clause.isascii() and _TELLING.isdisjoint(_WORD.findall(clause.replace("n't", " not"))):
+        return False  # most clauses: the idioms below take twenty times as long
     plain = _IDIOMS.sub(" ", _OPENING_NO.sub(" ", _GIVEN_UP.sub(" quit ", clause)))
     said = _WORD.findall(_PREFIX.sub("without ", plain.replace("n't", " not")))
     there = set(said)

@@ -30,6 +30,7 @@ _MOST_SIGNS = 60
 _SPOKEN_DIGITS = 3
 _MOST_COUNTED = 10
 _FOUR_TWENTIES = (4, 20)
+_COUNTED = {**NATIVE_KOREAN, **JAPANESE_COUNTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ class Numbers:
         readings |= {f"-{reading}" for found in _SIGNED.finditer(plain) for reading in _after(plain, found.end())}
         spoken = list(_spoken(plain))
         readings |= set(spoken) | _pairs_of(spoken) | set(_signs(plain))
-        counted = {**NATIVE_KOREAN, **JAPANESE_COUNTS}
-        readings |= {str(number) for word, number in counted.items() if word in plain}
+        if not plain.isascii():
+            readings |= {str(number) for word, number in _COUNTED.items() if word in plain}
         return cls(frozenset(readings), frozenset(_strings(plain)) | frozenset(_spoken_strings(plain)))
 
     def hold(self, number: str) -> bool:
@@ -110,8 +111,11 @@ def _spoken(text: str, *, whole: bool = False) -> Iterator[str]:
 
     With `whole`, an ambiguous word begins no number, but it may continue one.
     """
+    tokens = _TOKENS.findall(text)
+    if VALUES.keys().isdisjoint(tokens):
+        return  # most texts: no word of them is a number
     number = _Spoken()
-    for token in _TOKENS.findall(text):
+    for token in tokens:
         value = None if whole and not number.begun and token in AMBIGUOUS else VALUES.get(token)
         if value is not None:
             if not whole:
@@ -171,8 +175,11 @@ def _pairs_of(numbers: Sequence[str]) -> set[str]:
 
 def _spoken_strings(text: str) -> Iterator[str]:
     """Yield runs of three or more digits that are spoken one by one: "five five five"."""
+    tokens = _TOKENS.findall(text)
+    if VALUES.keys().isdisjoint(tokens):
+        return
     run = ""
-    for token in [*_TOKENS.findall(text), ""]:
+    for token in [*tokens, ""]:
         value = VALUES.get(token)
         if value is not None and value < 10:
             run += str(value)
@@ -184,6 +191,8 @@ def _spoken_strings(text: str) -> Iterator[str]:
 
 def _signs(text: str) -> Iterator[str]:
     """Yield the numbers that ideographs write."""
+    if text.isascii():
+        return
     for found in _SIGN_RUN.finditer(text):
         total = section = digit = 0
         for char in found[0][:_MOST_SIGNS]:
