@@ -147,13 +147,13 @@ def create_app(
         responses=errors.RESPONSES,
         default_response_class=JsonAnswer,
     )
-    errors.install(app)
+    errors.install_errors(app)
     for router in ROUTERS:
         app.include_router(router)
     if is_alone := guarded == ("/",):
         app.include_router(inspector)
     app.router.routes.append(mcp.route)
-    openapi.install(app, most_characters=most_characters)
+    openapi.install_openapi(app, most_characters=most_characters)
     # The innermost comes first: a body is read only after the lock has identified its sender.
     app.add_middleware(BodyLimit, paths=guarded, most_characters=most_characters, most_uploaded=most_uploaded)
     app.add_middleware(Lock, admission=lambda: app.state.admission, visits=visits, own=guarded)

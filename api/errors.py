@@ -143,7 +143,7 @@ def error_answer(error: RecollectError) -> JSONResponse:
     return ErrorResponse(error_body(error), status_of(error), headers)
 
 
-def install(app: FastAPI) -> None:
+def install_errors(app: FastAPI) -> None:
     """Make the app answer every error in the contract's form."""
     app.add_exception_handler(RecollectError, _recollect_error)
     app.add_exception_handler(RequestValidationError, _validation_error)

@@ -31,7 +31,7 @@ BEARER = {
 }
 
 
-def install(app: FastAPI, *, most_characters: Callable[[], int]) -> None:
+def install_openapi(app: FastAPI, *, most_characters: Callable[[], int]) -> None:
     """Restore the examples of turns, describe authentication, and correct parameters.
 
     `most_characters` bounds messages (MAX_MESSAGE_CHARACTERS).

@@ -12,7 +12,7 @@ from benchmarks.recall_measures import AT, BUDGET, Outcome, outcome
 from benchmarks.recall_passes import say, search
 from recollect.memory.memory import Memory
 from recollect.memory.recall.hit import Hit
-from recollect.memory.recall.query import prepare
+from recollect.memory.recall.query import prepare_query
 from recollect.memory.recall.ranking import Scored, is_relevant, rank
 from recollect.memory.recall.retrieval import CandidateQuery, retrieve
 from recollect.memory.recall.search import MOST_NAMES, SMALL
@@ -89,7 +89,7 @@ async def _rankings(memory: Memory, talk: Talk, question: Question, grid: Sequen
     if named is not None and asks_for_nothing_else(named.rest):
         return [given] * len(grid)  # a period is listed, not ranked
     names = await memory.parts.store.timeline.names(talk.id, limit=MOST_NAMES)
-    query = prepare(question.text, names=names, period=named.period if named is not None else None)
+    query = prepare_query(question.text, names=names, period=named.period if named is not None else None)
     meaning = memory.parts.embedder.knows_meaning
     sought = CandidateQuery(
         scope=Scope(talk.id),

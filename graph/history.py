@@ -36,7 +36,7 @@ class KnownMessage:
         return frozenset(message.turn_id for message in self.messages if message is not None)
 
 
-def text_of(content: object) -> str:
+def content_text(content: object) -> str:
     """Return the text of a message's `content`: the string itself, or its text parts, one a line."""
     if isinstance(content, str):
         return content
@@ -67,7 +67,7 @@ def align(history: Sequence[Mapping[str, Any]], stored: Sequence[Exchange]) -> K
     return KnownMessage(tuple(known))
 
 
-def merged(history: Sequence[Json], known: KnownMessage, window: Sequence[Message]) -> list[Json]:
+def merged_history(history: Sequence[Json], known: KnownMessage, window: Sequence[Message]) -> list[Json]:
     """Return the client's history with the window's older messages, behind the system messages at the beginning.
 
     A message is older if it came before the oldest message that the client knows; where the client knows none, all are.
@@ -100,7 +100,7 @@ def leading_system(messages: Sequence[Mapping[str, Any]]) -> int:
     return next(others, len(messages))
 
 
-def fingerprint(history: Sequence[Mapping[str, Any]]) -> str | None:
+def history_fingerprint(history: Sequence[Mapping[str, Any]]) -> str | None:
     """Return a digest of the user's and assistant's messages, texts folded; None where there are none."""
     _, said = _spoken(history)
     if not said:
@@ -128,7 +128,7 @@ def repeats_last(
     """
     if not stored or stored[-1].user.absent or not is_same(("user", message), ("user", stored[-1].user.content)):
         return False
-    if kept is not None and kept == fingerprint(history):
+    if kept is not None and kept == history_fingerprint(history):
         return True
     (_, said), before = _spoken(history), _said(stored[:-1])
     if is_whole and _is_equal(said, before):
@@ -191,7 +191,7 @@ def _spoken(history: Sequence[Mapping[str, Any]]) -> tuple[list[int], list[Said]
         for place, message in enumerate(history)
         if message["role"] in {"user", "assistant"} and not message.get("tool_calls")
     ]
-    return places, [(history[place]["role"], text_of(history[place].get("content"))) for place in places]
+    return places, [(history[place]["role"], content_text(history[place].get("content"))) for place in places]
 
 
 def _messages(stored: Iterable[Exchange]) -> list[Message]:

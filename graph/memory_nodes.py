@@ -10,13 +10,13 @@ from langgraph.runtime import Runtime
 from recollect.graph.client_chat import ClientChat
 from recollect.graph.context import Context, LiveContext, live_context
 from recollect.graph.hand_over import hand_over
-from recollect.graph.history import fingerprint, merged
+from recollect.graph.history import history_fingerprint, merged_history
 from recollect.graph.kept_rounds import with_rounds
 from recollect.graph.resources import Services
 from recollect.graph.state import Json, State
 from recollect.graph.tools import as_proposal, offered
 from recollect.graph.trust import OWN_TOOLS, SEARCH
-from recollect.graph.turn_input import accepted_message, message_of, options_of, scope_of, turn_id_of
+from recollect.graph.turn_input import accepted_message, options_of, scope_of, turn_id_of, user_message
 from recollect.graph.turn_result import turn_result
 from recollect.memory.memory import Memory
 from recollect.memory.options.model_choice import ModelChoice
@@ -42,7 +42,7 @@ async def load_window(state: State, runtime: Runtime[Context]) -> Json:
     fresh["choice"] = (live.choice or ModelChoice()).as_json()
     if accepted is None:
         # In Studio no service has stored the message yet; it is stored before the model is called.
-        accepted = await services.memory.accept(message_of(state, fresh["turn_id"], services.memory.now()))
+        accepted = await services.memory.accept(user_message(state, fresh["turn_id"], services.memory.now()))
         fresh |= {"accepted": {**accepted.as_json(), "position": accepted.position}}
     before = accepted.position
 
@@ -52,7 +52,7 @@ async def load_window(state: State, runtime: Runtime[Context]) -> Json:
         exchanges = await services.memory.recall.window(scope, options, before=before or None)
         stored = [message for exchange in exchanges for message in exchange.spoken]
         if placed is not None:
-            messages = merged(placed.chat.history, placed.known, stored)
+            messages = merged_history(placed.chat.history, placed.known, stored)
         else:
             messages = [message.as_json() for message in stored]
         return {"window": messages, "window_from": exchanges[0].user.position if exchanges else before}
@@ -135,7 +135,7 @@ async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
         message = await memory.accept(message, fence=live.fence, agent_id=options.agent_id)
     timings = {**state["timings_ms"], "total": round((perf_counter() - state["started"]) * 1000, 3)}
     chat = live.chat
-    history = fingerprint(chat.history) if live.placed is not None and not chat.appends else None
+    history = history_fingerprint(chat.history) if live.placed is not None and not chat.appends else None
     result = turn_result(state, timings, history=history, response=with_rounds(chat))
     if (trace_id := memory.observer.trace_id()) is not None:
         result["trace_id"] = trace_id

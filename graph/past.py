@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from recollect.graph.history import KnownMessage, align, ends_with, fingerprint, goes_on, leading_system, repeats_last
+from recollect.graph.history import (
+    KnownMessage,
+    align,
+    ends_with,
+    goes_on,
+    history_fingerprint,
+    leading_system,
+    repeats_last,
+)
 from recollect.graph.state import Json
 from recollect.memory.memory import Memory
 from recollect.memory.values.errors import NotFound
@@ -63,7 +71,7 @@ async def read_past(memory: Memory, scope: Scope, history: Sequence[Json], *, ag
     own = [turn for turn in turns if agent_id in (None, turn.user.agent_id)]
     if last is not None and agent_id not in (None, last.agent_id):
         last = None
-    kept = await _kept(memory, own[-1].user) if own and last is None and fingerprint(history) else None
+    kept = await _kept(memory, own[-1].user) if own and last is None and history_fingerprint(history) else None
     return Past(history, own, len(turns) < limit, last, kept, is_newest=own[-1:] == turns[-1:])
 
 

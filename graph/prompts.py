@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recollect.graph.client_chat import ClientChat
-from recollect.graph.history import leading_system, text_of
+from recollect.graph.history import content_text, leading_system
 from recollect.graph.resources import Services
 from recollect.graph.state import Json, State
 from recollect.memory.language.quoting import quoted_in_block
@@ -57,7 +57,7 @@ def chat_messages(
     System messages at the beginning of a client's window are merged into that one, because many models insist on one.
     """
     opening = leading_system(window)
-    told = [text_of(item["content"]) for item in window[:opening]]
+    told = [content_text(item["content"]) for item in window[:opening]]
     return [
         {"role": "system", "content": "\n\n".join(part for part in (instructions, *told, memory) if part)},
         *(_plain(item) for item in window[opening:]),

@@ -93,7 +93,7 @@ async def tools(state: State, runtime: Runtime[Context]) -> Json:
             untrusted = is_beside_others(state)
             proposals.append({**_proposed(arguments), "untrusted": untrusted})
             waits = Review.of(services.memory.config).holds_tool_back(untrusted=untrusted)
-            answered = _Answered(WAITS if waits else NOTED)
+            answered = _ToolAnswer(WAITS if waits else NOTED)
         else:
             answered = _failed("There is no such tool.")
         uses.end(call["id"], answered.content, error=answered.error, found=answered.hits)
@@ -141,7 +141,7 @@ def _of_the_client(state: State) -> list[Json]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
+class _ToolAnswer:
     """What a tool answers; `error` says why it failed, `hits` are the HITs that it found."""
 
     content: str
@@ -149,13 +149,13 @@ class _Answered:
     hits: Sequence[Json] = ()
 
 
-def _failed(error: str) -> _Answered:
-    return _Answered(error, error)
+def _failed(error: str) -> _ToolAnswer:
+    return _ToolAnswer(error, error)
 
 
 async def _search(
     recall: Recall, scope: Scope, options: RecallOptions, arguments: Mapping[str, Any], without: str | None
-) -> _Answered:
+) -> _ToolAnswer:
     query = str(arguments.get("query") or "")[:MOST_CHARACTERS]
     if not query.strip():
         return _failed("Not done: query is empty.")
@@ -165,7 +165,7 @@ async def _search(
         logger.warning("tool search failed", extra={"action": "tool_failed", "error": type(error).__name__})
         return _failed("Memory cannot be searched at the moment.")
     shown = [{**hit.as_json(), "content": hit.entry.content[:MOST_CHARACTERS]} for hit in hits]
-    return _Answered(found_by_tool(shown), hits=shown)
+    return _ToolAnswer(found_by_tool(shown), hits=shown)
 
 
 def _proposed(arguments: Mapping[str, Any]) -> Json:

@@ -39,7 +39,7 @@ def turn_id_of(state: State) -> str:
     return str(uuid4()) if not given or is_old else given
 
 
-def message_of(state: State, turn_id: str, created_at: datetime, position: int = 0) -> Message:
+def user_message(state: State, turn_id: str, created_at: datetime, position: int = 0) -> Message:
     """Return the user's message; `position` 0 where the store has not assigned one yet."""
     return Message(
         user_id=state["user_id"],
@@ -57,4 +57,4 @@ def accepted_message(state: State) -> Message:
     """Return the message as `load_window` stored it."""
     accepted = state["accepted"] or {}
     created_at = datetime.fromisoformat(accepted["created_at"])
-    return message_of(state, accepted["turn_id"], created_at, accepted["position"])
+    return user_message(state, accepted["turn_id"], created_at, accepted["position"])

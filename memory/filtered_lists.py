@@ -8,7 +8,7 @@ from recollect.memory.background.scanning import MOST_CHECKED, PAGE, Fitting, fi
 from recollect.memory.facts.fact_service import FactService
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.ports.store import Store
-from recollect.memory.recall.filtering import newest_messages
+from recollect.memory.recall.filtering import pages_of_messages
 from recollect.memory.threads.thread_service import ThreadService
 from recollect.memory.values.document import Document
 from recollect.memory.values.fact import Fact
@@ -67,7 +67,7 @@ class FilteredLists:
     ) -> Fitting[ThreadOverview]:
         """Return a page of the threads in which one of the user's messages fulfils the filter."""
         threads, seen = set[str](), 0
-        async for page in newest_messages(self.store.timeline, Scope(user_id)):
+        async for page in pages_of_messages(self.store.timeline, Scope(user_id)):
             checked = page[: MOST_CHECKED - seen]
             seen += len(page)
             spoken = (one for message in checked for one in message.spoken)

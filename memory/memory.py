@@ -26,11 +26,11 @@ from recollect.memory.learning.turns.turn_service import TurnService
 from recollect.memory.operations import Operations
 from recollect.memory.parts import Parts
 from recollect.memory.ports.chat_model import ChatModel
-from recollect.memory.ports.erasures import hash_of
+from recollect.memory.ports.erasures import keyed_hash
 from recollect.memory.ports.key_ring import KeyRing
 from recollect.memory.ports.observing import Observer
 from recollect.memory.recall.recall import Recall
-from recollect.memory.threads.recorded_hits import RecordedHits, bounded
+from recollect.memory.threads.recorded_hits import RecordedHits, bounded_result
 from recollect.memory.threads.summary_step import summary_is_owed
 from recollect.memory.threads.thread_service import ThreadService
 from recollect.memory.values.decision import Proposal
@@ -157,7 +157,7 @@ class Memory:
             UserErased: the user's message is gone: the user, or the thread, was erased while the turn was running.
             StoreUnavailable: nothing is stored; the turn is repeatable.
         """
-        answer, kept = self._answer(message, reply, name), bounded(result)
+        answer, kept = self._answer(message, reply, name), bounded_result(result)
         async with self._writing(message, fence) as writing:
             is_new = await self.parts.store.conversations.commit(answer, result=kept, update=update)
             if is_new:  # Another request's reply is that request's to take back.
@@ -169,7 +169,7 @@ class Memory:
             return stored
         _say("turn committed", "turn_committed", message, status=update.status, characters=len(reply))
         await self._settle_hits(Turn(message, answer, kept, update))
-        self.parts.bounds.touch(message.user_id)
+        self.parts.retention.touch(message.user_id)
         if update.status == "pending":
             self.parts.updater.notify(message.user_id)
         return Turn(message, answer, result, update)
@@ -194,9 +194,9 @@ class Memory:
         async with self._writing(message, fence):
             if await reopen(self.parts.store, message):
                 self.parts.points.notify(message.user_id)
-            turn = await self._regenerating.replace(answer, result=bounded(result), owed=update)
+            turn = await self._regenerating.replace(answer, result=bounded_result(result), owed=update)
         await self._settle_hits(turn)
-        self.parts.bounds.touch(message.user_id)
+        self.parts.retention.touch(message.user_id)
         self.parts.updater.notify(message.user_id)
         return replace(turn, result=result)
 
@@ -229,7 +229,7 @@ class Memory:
     async def keyed_hash(self, *texts: str) -> str:
         """Return a hash of the texts with the store's own key, so that nobody can guess them from it."""
         secret = await self.parts.fences.secret()
-        return hash_of(secret, *(hash_of(secret, text) for text in texts))
+        return keyed_hash(secret, *(keyed_hash(secret, text) for text in texts))
 
     @property
     def filtered(self) -> FilteredLists:

@@ -73,7 +73,7 @@ class Operations:
     @property
     def evicted(self) -> Mapping[Reason, int]:
         """Return how many facts and messages retention has removed since the start, by reason."""
-        return self.parts.bounds.evicted
+        return self.parts.retention.evicted
 
     def now(self) -> datetime:
         """Return the memory's time (UTC)."""

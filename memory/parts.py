@@ -25,6 +25,6 @@ class Parts:
     embedder: Embedder
     updater: Updater
     points: IndexOutbox
-    bounds: Retention
+    retention: Retention
     fences: Fences
     clock: Clock

@@ -21,7 +21,7 @@ INSTRUCTIONS = "You are a helpful assistant that remembers the user. Answer the 
 Json = dict[str, Any]
 
 
-async def answer(memory: Memory, message: Message, choice: ModelChoice) -> Turn:
+async def answer_turn(memory: Memory, message: Message, choice: ModelChoice) -> Turn:
     """Answer the message as a turn of its thread, which the caller holds; return the stored turn if it is finished.
 
     Raises:

@@ -51,6 +51,6 @@ async def note(
         )
         writing.on_erased(lambda: facts.remove(user_id=user_id, fact_ids=[fact.id]))
         await facts.insert(fact)
-    memory.parts.bounds.touch(user_id)
+    memory.parts.retention.touch(user_id)
     await memory.parts.points.sync_soon(user_id)
     return Noted(fact, known=False)

@@ -16,7 +16,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LIKE_AN_ESCAPE = re.compile(r"@(?=2[0-9a-cf]|3[b-f]|40|5[b-e]|60|7[b-e]|[c-f][0-9a-f]@[89ab][0-9a-f])")
 
 
-def user_of(subject: object) -> str | None:
+def user_of_claim(subject: object) -> str | None:
     """Return the id of the claim's user; None where the claim cannot name one.
 
     Each character but letters, digits and `._:@-` becomes `@xx` for each byte of its UTF-8. An `@` stays, but for the

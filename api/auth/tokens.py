@@ -15,7 +15,7 @@ from typing_extensions import override
 from recollect.api.auth.access_rules import TokenRules
 from recollect.api.auth.admission import INVALID, Credentials
 from recollect.api.auth.caller import Caller
-from recollect.api.auth.subject import user_of
+from recollect.api.auth.subject import user_of_claim
 from recollect.memory.ports.keys import EVERY
 from recollect.memory.values.errors import Unauthorized
 from recollect.memory.values.scope import is_id
@@ -63,7 +63,7 @@ class TokenCredentials(Credentials):
         self._options: Any = {
             "require": [name for name, is_wanted in wanted.items() if is_wanted],
             "verify_aud": rules.audience is not None,
-            "verify_sub": False,  # the user's claim is read by `user_of`
+            "verify_sub": False,  # the user's claim is read by `user_of_claim`
             "enforce_minimum_key_length": True,
         }
 
@@ -81,7 +81,7 @@ class TokenCredentials(Credentials):
             raise _refused(type(error).__name__) from None
         if (prefix := self._prefix(claims)) is not None:
             return Caller(_name(prefix), user_prefix=prefix, ends_at=_end(claims))
-        user_id = user_of(claims.get(self._rules.user_claim))
+        user_id = user_of_claim(claims.get(self._rules.user_claim))
         if user_id is None:
             raise _refused("no user")
         name = _name(user_id)

@@ -38,7 +38,7 @@ class CommandContext:
     make_app: "Callable[[str], FastAPI]"
 
 
-def told(context: typer.Context, data_dir: Path | None) -> CommandContext:
+def read_context(context: typer.Context, data_dir: Path | None) -> CommandContext:
     """Read the command's context from the environment and `--data-dir`.
 
     Raises:

@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from recollect.api.cli.owner import answer, service
+from recollect.api.cli.owner import read_answer, service
 from recollect.memory.index.doctor import examine
 from recollect.memory.opening.stores import open_stores
 from recollect.memory.values.mem_config import MemoryConfig
@@ -24,14 +24,14 @@ COLUMNS = (
 WRONG = frozenset({"missing", "orphaned", "wrong_fingerprint", "failed"})
 
 
-def doctor(config: MemoryConfig, *, as_json: bool) -> int:
+def run_doctor(config: MemoryConfig, *, as_json: bool) -> int:
     """Examine and show; return the exit code: 0 where nothing is wrong, else 1."""
     with service(config) as client:
-        report = asyncio.run(_examine(config)) if client is None else answer(client.get("/api/admin/doctor"))
+        report = asyncio.run(_examine(config)) if client is None else read_answer(client.get("/api/admin/doctor"))
     if as_json:
         typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
     else:
-        show(report, Console(soft_wrap=True, width=max(LEAST_WIDTH, Console().width)))
+        show_findings(report, Console(soft_wrap=True, width=max(LEAST_WIDTH, Console().width)))
     return 0 if report["healthy"] else 1
 
 
@@ -41,7 +41,7 @@ async def _examine(config: MemoryConfig) -> dict[str, Any]:
         return report.as_json()
 
 
-def show(report: dict[str, Any], console: Console) -> None:
+def show_findings(report: dict[str, Any], console: Console) -> None:
     """Show the users with findings, the totals, and what to do."""
     table = Table("user", box=SIMPLE_HEAD)
     for name in (*COLUMNS, "oldest_pending"):

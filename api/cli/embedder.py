@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.api.cli.command_context import AsJson, DataDir, told
+from recollect.api.cli.command_context import AsJson, DataDir, read_context
 
 app = typer.Typer(no_args_is_help=True, help="Change the embedder while the service runs.")
 
@@ -21,11 +21,11 @@ def prepare(
     data_dir: DataDir = None,
 ) -> None:
     """Fill the new embedder's collection behind the service; a killed one goes on where it was."""
-    config = told(context, data_dir).config
+    config = read_context(context, data_dir).config
     from recollect.api.cli import embedder_work
 
     spec = embedder_work.named(config, model, dimensions, path)
-    embedder_work.prepare(config, spec)
+    embedder_work.prepare_collection(config, spec)
 
 
 @app.command()
@@ -53,7 +53,7 @@ def drop(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = No
 
 
 def _run(context: typer.Context, data_dir: Path | None, verb: str, *, as_json: bool) -> None:
-    config = told(context, data_dir).config
+    config = read_context(context, data_dir).config
     from recollect.api.cli import embedder_work
 
-    embedder_work.show(embedder_work.act(config, verb), as_json=as_json)
+    embedder_work.show_status(embedder_work.act(config, verb), as_json=as_json)

@@ -10,7 +10,7 @@ from rich.console import Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from recollect.api.cli.owner import answer, service
+from recollect.api.cli.owner import read_answer, service
 from recollect.api.cli.reindex import follow
 from recollect.api.cli.terminal.plain_text import safe_json, safe_line
 from recollect.api.cli.terminal.tables import plain_console, table
@@ -43,7 +43,7 @@ def named(config: MemoryConfig, model: str | None, dimensions: int | None, path:
     return spec_of(config)
 
 
-def prepare(config: MemoryConfig, spec: EmbedderSpec) -> None:
+def prepare_collection(config: MemoryConfig, spec: EmbedderSpec) -> None:
     """Fill the collection of `spec`, with a progress bar, and show the report."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=plain_console(stderr=True)) as bar:
@@ -80,7 +80,7 @@ def act(config: MemoryConfig, verb: str) -> Json:
     with service(config) as client:
         if client is None:
             return asyncio.run(_alone(config, verb))
-        return answer(client.get(ROUTE) if verb == "status" else client.post(f"{ROUTE}/{verb}"))
+        return read_answer(client.get(ROUTE) if verb == "status" else client.post(f"{ROUTE}/{verb}"))
 
 
 async def _alone(config: MemoryConfig, verb: str) -> Json:
@@ -97,7 +97,7 @@ async def _alone(config: MemoryConfig, verb: str) -> Json:
                 return await change.status()
 
 
-def show(status: Json, *, as_json: bool) -> None:
+def show_status(status: Json, *, as_json: bool) -> None:
     """Print the status, as a table or as JSON."""
     if as_json:
         typer.echo(safe_json(status))

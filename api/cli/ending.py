@@ -11,7 +11,7 @@ from recollect.memory.values.errors import ConfigurationError, RecollectError
 errors = Console(stderr=True, soft_wrap=True)
 
 
-def end(error: RecollectError) -> NoReturn:
+def end_command(error: RecollectError) -> NoReturn:
     """Print the error's sentence and exit: with code 2 where a setting is wrong, else with 1."""
     errors.print("[red]error:[/red]", safe(error.message), highlight=False)
     sys.exit(2 if isinstance(error, ConfigurationError) else 1)

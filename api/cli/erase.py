@@ -10,7 +10,7 @@ from recollect.api.cli.terminal.tables import plain_console, table
 from recollect.api.schemas.erasure_answers import ErasureAnswer
 
 
-def erase(told: CommandContext, url: str | None, *, user_id: str, is_sure: bool, as_json: bool) -> None:
+def run_erase(told: CommandContext, url: str | None, *, user_id: str, is_sure: bool, as_json: bool) -> None:
     """Erase the user through the service at `url`, the running one, or one of its own; ask first unless `is_sure`.
 
     Raises:

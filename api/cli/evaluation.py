@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from recollect.api.cli.owner import answer, service
+from recollect.api.cli.owner import read_answer, service
 from recollect.api.cli.terminal.plain_text import line as one_line
 from recollect.api.cli.terminal.plain_text import safe_json, safe_line
 from recollect.api.cli.terminal.tables import plain_console, table
@@ -35,14 +35,14 @@ Typed = Callable[[Mapping[str, str]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class CaseFile:
     """The cases of a file; `numbers` are the lines at which they stand."""
 
     cases: Sequence[EvalCase]
     numbers: Sequence[int]
 
 
-def read_lines(path: Path) -> Lines:
+def read_lines(path: Path) -> CaseFile:
     """Read a file of cases, or the standard input for `-`; empty lines are skipped.
 
     Raises:
@@ -55,7 +55,7 @@ def read_lines(path: Path) -> Lines:
     numbered = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not 1 <= len(numbered) <= MOST_CASES:
         raise ConfigurationError(f"{path} has {len(numbered)} cases; it must have 1 to {MOST_CASES:,}.")
-    return Lines([_read(line, number) for number, line in numbered], [number for number, _ in numbered])
+    return CaseFile([_read(line, number) for number, line in numbered], [number for number, _ in numbered])
 
 
 def _read(line: str, number: int) -> EvalCase:
@@ -95,7 +95,7 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def evaluate(config: MemoryConfig, lines: Lines, compare: Json | None) -> Json:
+def evaluate(config: MemoryConfig, lines: CaseFile, compare: Json | None) -> Json:
     """Run the cases, in the service that has DATA_DIR open or without one, and return the report with line numbers."""
     cases = [case.model_dump(mode="json", exclude_none=True) for case in lines.cases]
     request = {"cases": cases} if compare is None else {"cases": cases, "compare": compare}
@@ -103,7 +103,7 @@ def evaluate(config: MemoryConfig, lines: Lines, compare: Json | None) -> Json:
         if client is None:
             report = asyncio.run(_alone(config, EvalRequest.model_validate(request)))
         else:
-            report = answer(client.post(ROUTE, json=request))
+            report = read_answer(client.post(ROUTE, json=request))
     for part in (report, report.get("compared") or {}):
         for miss in [*part.get("misses", ()), *part.get("unknown", ())]:
             miss["line"] = lines.numbers[miss.pop("case") - 1]
@@ -125,7 +125,7 @@ def propose(config: MemoryConfig, user_id: str, count: int) -> None:
             items = asyncio.run(_proposed_alone(config, user_id, count))
         else:
             query: dict[str, str | int] = {"user_id": user_id, "count": count}
-            items = answer(client.get(f"{ROUTE}/cases", params=query))["items"]
+            items = read_answer(client.get(f"{ROUTE}/cases", params=query))["items"]
     for item in items:
         typer.echo(json.dumps(item))  # ASCII: no character of it moves a terminal's cursor
     if len(items) < min(count, MOST_PROPOSED):
@@ -137,7 +137,7 @@ async def _proposed_alone(config: MemoryConfig, user_id: str, count: int) -> lis
         return [case.as_json() for case in await evaluation.propose(user_id, count=count)]
 
 
-def show(report: Json, *, as_json: bool) -> None:
+def show_report(report: Json, *, as_json: bool) -> None:
     """Print the report, as tables or as JSON."""
     if as_json:
         typer.echo(safe_json(report))

@@ -17,7 +17,7 @@ from recollect.api.cli.terminal.connection import connection
 from recollect.api.routes.exports import encoded
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.opening.stores import open_store
-from recollect.memory.transfer.archive_writing import archive
+from recollect.memory.transfer.archive_writing import archive_bytes
 from recollect.memory.transfer.exporting import export_lines
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.mem_config import MemoryConfig
@@ -48,7 +48,7 @@ async def _export_alone(config: MemoryConfig, user_id: str, form: Form, file: IO
     """Export from the store alone: no model and no index is needed for it."""
     async with open_store(config) as store:
         batches, bulk = export_lines(store, Scope(user_id)), Bulk(config.bulk_workers)
-        async for piece in encoded(batches, bulk) if form == "jsonl" else archive(batches, bulk):
+        async for piece in encoded(batches, bulk) if form == "jsonl" else archive_bytes(batches, bulk):
             await asyncio.to_thread(file.write, piece)
 
 

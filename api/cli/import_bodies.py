@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from recollect.memory.transfer.import_batch import FailedLine
-from recollect.memory.transfer.import_line import BadLine, parse_object, place_of, read_time
+from recollect.memory.transfer.import_line import BadLine, parse_object, place_of_line, read_time
 from recollect.memory.transfer.import_order import ImportOrder
 from recollect.memory.transfer.line_source import SourceLine, Unreadable, to_line
 from recollect.memory.transfer.line_types import Group, group_of, is_exported
@@ -93,7 +93,7 @@ class Bodies:
     def _waits(self, number: int, text: bytes, fields: Mapping[str, Any]) -> bool:
         """Tell whether the line must wait for its place: by its time, or behind the messages."""
         # A caller with a key bound to one user may leave the user out.
-        place = place_of({**fields, "user_id": fields.get("user_id") or ""})
+        place = place_of_line({**fields, "user_id": fields.get("user_id") or ""})
         kind = fields.get("type", fields.get("kind", "message"))
         if place is None or not isinstance(kind, str) or is_exported(kind, fields):
             return False

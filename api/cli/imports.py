@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from recollect.api.cli.import_bodies import Bodies, Body
-from recollect.api.cli.owner import answer, service
+from recollect.api.cli.owner import read_answer, service
 from recollect.api.routes.imports import ImportAnswer
 from recollect.memory.opening.opening import open_memory
 from recollect.memory.transfer.import_batch import FailedLine
@@ -47,7 +47,7 @@ def import_source(config: MemoryConfig, named: str, *, user_id: str | None, lear
             else:
                 result = asyncio.run(_send(client, source, learn, tell))
         bar.update(task, completed=source.total or 1, total=source.total or 1)
-    show(result, learn=learn)
+    show_result(result, learn=learn)
     return 1 if result.failed or not show_holdings(source) else 0
 
 
@@ -63,7 +63,7 @@ async def _send(client: httpx.Client, source: Source, learn: bool, tell: Told) -
     parameters = {"learn": "true" if learn else "false"}
     async for body in bodies.cut(source.lines):
         response = await asyncio.to_thread(client.post, "/api/import", content=body.content, params=parameters)
-        sums.add(await _ended(client, answer(response)), body)
+        sums.add(await _ended(client, read_answer(response)), body)
         done += len(body.lines)
         tell(done)
     return sums.result(bodies)
@@ -73,7 +73,7 @@ async def _ended(client: httpx.Client, said: dict[str, object]) -> dict[str, obj
     """Return the result of an import, whose answer `said` may be that it goes on."""
     while said.get("status") == "running":
         await asyncio.sleep(ASK_SECONDS)
-        said = answer(await asyncio.to_thread(client.get, f"/api/import/{said['import_id']}"))
+        said = read_answer(await asyncio.to_thread(client.get, f"/api/import/{said['import_id']}"))
     return said
 
 
@@ -98,7 +98,7 @@ class _Sums:
         return ImportResult(self.imported, self.known, tuple(failed[:MOST_FAILED]), more, bodies.out_of_order)
 
 
-def show(result: ImportResult, *, learn: bool) -> None:
+def show_result(result: ImportResult, *, learn: bool) -> None:
     """Show the result as a sentence, and the first lines that failed."""
     console = Console(soft_wrap=True)
     failed = len(result.failed) + result.more_failed

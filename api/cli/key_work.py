@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import httpx
 import typer
 
-from recollect.api.cli.owner import answer, service
+from recollect.api.cli.owner import read_answer, service
 from recollect.api.cli.terminal.plain_text import safe_json, safe_line
 from recollect.api.cli.terminal.tables import plain_console, table
 from recollect.memory.opening.stores import open_store
@@ -44,7 +44,7 @@ def make_key(config: MemoryConfig, role: str, *, name: str | None, agent_id: str
         if client is None:
             return asyncio.run(_alone(config, make))
         body = {"role": role, "name": name, "agent_id": agent_id}
-        text: str = answer(client.post(ROUTE, json=body))["key"]
+        text: str = read_answer(client.post(ROUTE, json=body))["key"]
         return text
 
 
@@ -75,7 +75,7 @@ def revoke_key(config: MemoryConfig, key_id: str) -> None:
             return
         response = client.delete(f"{ROUTE}/{key_id}")
         if not response.is_success:
-            answer(response)
+            read_answer(response)
 
 
 async def _alone(config: MemoryConfig, act: Callable[[KeyRing], Awaitable[Result]]) -> Result:
@@ -95,7 +95,7 @@ async def _all(ring: KeyRing) -> list[Json]:
 def _pages(client: httpx.Client) -> Iterator[Json]:
     query: dict[str, str | int] = {"limit": PAGE}
     while True:
-        page = answer(client.get(ROUTE, params=query))
+        page = read_answer(client.get(ROUTE, params=query))
         yield from page["items"]
         if page["next_cursor"] is None:
             return

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.api.cli.command_context import AsJson, DataDir, told
+from recollect.api.cli.command_context import AsJson, DataDir, read_context
 
 app = typer.Typer(no_args_is_help=True, help="Make, list and revoke the keys that callers show (AUTH=api_key).")
 
@@ -28,7 +28,7 @@ def create(
     """Make a key and print it, this once: only a hash of it is stored."""
     if role is None and agent is None:
         raise typer.BadParameter("is missing: service, admin, user:<id> or user:acme:*", param_hint="--role")
-    config = told(context, data_dir).config
+    config = read_context(context, data_dir).config
     from recollect.api.cli.key_work import make_key
 
     typer.echo(make_key(config, role or "service", name=name, agent_id=agent))
@@ -37,7 +37,7 @@ def create(
 @app.command(name="list")
 def list_(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
     """List the keys, oldest first, without what opens."""
-    config = told(context, data_dir).config
+    config = read_context(context, data_dir).config
     from recollect.api.cli.key_work import show_keys
 
     show_keys(config, as_json=as_json)
@@ -50,7 +50,7 @@ def revoke(
     data_dir: DataDir = None,
 ) -> None:
     """Revoke a key: it opens nothing any more."""
-    config = told(context, data_dir).config
+    config = read_context(context, data_dir).config
     from recollect.api.cli.key_work import revoke_key
 
     revoke_key(config, key_id)

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from rich.console import Console
 
-from recollect.api.cli.owner import answer, service
+from recollect.api.cli.owner import read_answer, service
 from recollect.api.cli.terminal.plain_text import safe
 from recollect.memory.opening.opening import open_memory
 from recollect.memory.values.mem_config import MemoryConfig
@@ -18,7 +18,7 @@ def learn_failed(config: MemoryConfig) -> int:
         if client is None:
             said = asyncio.run(_replay(config))
         else:
-            said = answer(client.post("/api/admin/learn", json={"failed": True}))
+            said = read_answer(client.post("/api/admin/learn", json={"failed": True}))
     Console(soft_wrap=True).print(
         f"Tried {said['replayed']} failed updates again: {said['done']} done, {said['failed']} failed again, "
         f"{said['pending']} still pending.",
@@ -37,7 +37,7 @@ def show_prompt(config: MemoryConfig, *, user_id: str, turn_id: str) -> None:
         if client is None:
             said = asyncio.run(_prompt(config, user_id, turn_id))
         else:
-            said = answer(client.get(f"/api/admin/turns/{quote(turn_id)}/prompt", params={"user_id": user_id}))
+            said = read_answer(client.get(f"/api/admin/turns/{quote(turn_id)}/prompt", params={"user_id": user_id}))
     console = Console(soft_wrap=True)
     for message in said["messages"]:
         console.print(f"[{message['role']}]", markup=False, highlight=False)

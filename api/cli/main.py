@@ -13,8 +13,19 @@ import typer
 from rich.console import Console
 
 from recollect.api.cli import embedder, keys
-from recollect.api.cli.command_context import CARRY, KEEP, TALK, AsJson, CommandContext, DataDir, Form, Url, User, told
-from recollect.api.cli.ending import end
+from recollect.api.cli.command_context import (
+    CARRY,
+    KEEP,
+    TALK,
+    AsJson,
+    CommandContext,
+    DataDir,
+    Form,
+    Url,
+    User,
+    read_context,
+)
+from recollect.api.cli.ending import end_command
 from recollect.api.cli.terminal import terminal
 from recollect.api.telemetry.log import configure_logging
 from recollect.api.version import VERSION
@@ -61,7 +72,7 @@ def serve(
 
         check_shared(settings.memory(), f"--workers {workers}")
     from recollect.api.cli.serving import Application
-    from recollect.api.cli.serving import serve as serve_with
+    from recollect.api.cli.serving import run_service as serve_with
 
     application = Application(
         functools.partial(_make_app, settings),
@@ -109,7 +120,7 @@ def doctor(
 ) -> None:
     """Compare documents and index, and say what to do; exit code 1 where something is wrong."""
     config = _quiet_config(data_dir)
-    from recollect.api.cli.doctor import doctor as examine
+    from recollect.api.cli.doctor import run_doctor as examine
 
     raise typer.Exit(examine(config, as_json=as_json))
 
@@ -122,7 +133,7 @@ def reindex(
 ) -> None:
     """Rebuild the index from the documents, while the service runs or without it."""
     config = _quiet_config(data_dir)
-    from recollect.api.cli.reindex import reindex as rebuild
+    from recollect.api.cli.reindex import run_reindex as rebuild
 
     rebuild(config, user_id=user, dry_run=dry_run)
 
@@ -158,7 +169,7 @@ def eval_(  # noqa: PLR0913  # the options of a command
     assert cases is not None
     lines = evaluation.read_lines(cases)
     report = evaluation.evaluate(config, lines, None if compare is None else _compared(compare))
-    evaluation.show(report, as_json=as_json)
+    evaluation.show_report(report, as_json=as_json)
     if fail_under is not None and report["R@10"] < fail_under:
         raise typer.Exit(1)
 
@@ -226,7 +237,7 @@ def mcp(context: typer.Context, user: User, url: Url = None, data_dir: DataDir =
     check_id("--user", user)
     from recollect.api.cli.mcp import serve_mcp
 
-    serve_mcp(told(context, data_dir), user_id=user, url=url)
+    serve_mcp(read_context(context, data_dir), user_id=user, url=url)
 
 
 @app.command(rich_help_panel=CARRY)
@@ -240,9 +251,9 @@ def erase(
 ) -> None:
     """Remove every trace of a user, and show the receipt."""
     check_id("--user", user)
-    from recollect.api.cli.erase import erase as erase_user
+    from recollect.api.cli.erase import run_erase as erase_user
 
-    erase_user(told(context, data_dir), url, user_id=user, is_sure=yes, as_json=as_json)
+    erase_user(read_context(context, data_dir), url, user_id=user, is_sure=yes, as_json=as_json)
 
 
 @app.command(rich_help_panel=CARRY)
@@ -260,7 +271,7 @@ def export(
     check_id("--user", user)
     from recollect.api.cli.export import export_user
 
-    export_user(told(context, data_dir), user, form=form, output=output, url=url)
+    export_user(read_context(context, data_dir), user, form=form, output=output, url=url)
 
 
 @app.command(rich_help_panel=CARRY)
@@ -277,7 +288,7 @@ def sync(  # noqa: PLR0913  # the options of a command
     check_id("--user", user)
     from recollect.api.cli.sync.command import sync_folder
 
-    chosen = told(context, data_dir)
+    chosen = read_context(context, data_dir)
     raise typer.Exit(sync_folder(chosen, folder, user, watch=watch, force=force, url=url))
 
 
@@ -332,4 +343,4 @@ def main() -> None:
     try:
         app()
     except RecollectError as error:
-        end(error)
+        end_command(error)

@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from recollect.api.auth.whose import Whose
 from recollect.api.cli.command_context import CommandContext
-from recollect.api.cli.owner import OwnerRefused, answer, reachable, serving_owner
+from recollect.api.cli.owner import OwnerRefused, reachable, read_answer, serving_owner
 from recollect.api.cli.terminal.connection import connection
 from recollect.api.mcp.door import Door
 from recollect.api.mcp.route import USER_HEADER
@@ -71,7 +71,7 @@ class ServiceDoor(Door):
         self._stack.close()
         http = self._stack.enter_context(connection(self._told, self._url, may_be_new=True)).client.http
         try:
-            answer(http.get(f"/api/users/{quote(self._user_id, safe='')}/facts", params={"limit": 1}))
+            read_answer(http.get(f"/api/users/{quote(self._user_id, safe='')}/facts", params={"limit": 1}))
         except httpx.TransportError as error:
             raise self._silence(error) from error
         self._service = str(http.base_url)

@@ -95,7 +95,7 @@ def reachable(url: str) -> str:
     return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
-def answer(response: httpx.Response) -> dict[str, Any]:
+def read_answer(response: httpx.Response) -> dict[str, Any]:
     """Return the JSON of an answer that was read.
 
     Raises:

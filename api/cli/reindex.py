@@ -8,7 +8,7 @@ import httpx
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from recollect.api.cli.owner import answer, check, service
+from recollect.api.cli.owner import check, read_answer, service
 from recollect.memory.index.indexing import Progress as Told
 from recollect.memory.index.reindexing import reindex as rebuild
 from recollect.memory.opening.stores import open_stores
@@ -16,7 +16,7 @@ from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import GLOBAL_USER, check_id
 
 
-def reindex(config: MemoryConfig, *, user_id: str | None, dry_run: bool) -> None:
+def run_reindex(config: MemoryConfig, *, user_id: str | None, dry_run: bool) -> None:
     """Rebuild the index and show the report.
 
     Raises:
@@ -53,7 +53,7 @@ def follow(client: httpx.Client, route: str, request: dict[str, Any], tell: Told
     with client.stream("POST", route, json=request) as response:
         if not response.is_success:
             response.read()
-            answer(response)
+            read_answer(response)
         for line in response.iter_lines():
             said = check(json.loads(line))
             if "report" in said:

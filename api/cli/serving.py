@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recollect.api.cli.ending import end
+from recollect.api.cli.ending import end_command
 from recollect.memory.values.errors import RecollectError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Application:
     max_connections: int
 
 
-def serve(application: Application, *, workers: int) -> None:
+def run_service(application: Application, *, workers: int) -> None:
     """Serve until SIGINT or SIGTERM, with `workers` processes.
 
     Raises:
@@ -53,7 +53,7 @@ def serve_process(application: Application, bound: socket.socket) -> None:
         _prepare(application)
         _serve_on(application, bound)
     except RecollectError as error:
-        end(error)
+        end_command(error)
 
 
 def _prepare(application: Application) -> None:

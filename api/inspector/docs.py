@@ -42,7 +42,7 @@ async def get_redoc() -> RedirectResponse:
     return RedirectResponse("/docs", 308)
 
 
-def kind_of(schema: Json) -> str:
+def kind_of_schema(schema: Json) -> str:
     """Return a schema's type in a few words, such as `list of string or null`; a named one by its name."""
     if "$ref" in schema:
         return name_of(schema)
@@ -50,9 +50,9 @@ def kind_of(schema: Json) -> str:
         return " | ".join(repr(value) for value in schema.get("enum", [schema.get("const")]))
     for several in ("anyOf", "oneOf"):
         if several in schema:
-            return " or ".join(dict.fromkeys(kind_of(part) for part in schema[several]))
+            return " or ".join(dict.fromkeys(kind_of_schema(part) for part in schema[several]))
     if schema.get("type") == "array":
-        return f"list of {kind_of(schema.get('items', {}))}"
+        return f"list of {kind_of_schema(schema.get('items', {}))}"
     return str(schema.get("type", "any"))
 
 
@@ -61,13 +61,13 @@ def name_of(schema: Json) -> str:
     return str(schema.get("$ref", "")).rpartition("/")[2]
 
 
-def names_in(schema: Json) -> list[str]:
+def referred_schemas(schema: Json) -> list[str]:
     """Return the names of all schemas that this one refers to in its own line."""
     parts: list[Json] = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
     if "items" in schema:
         parts.append(schema["items"])
     own = [name_of(schema)] if "$ref" in schema else []
-    return own + [name for part in parts for name in names_in(part)]
+    return own + [name for part in parts for name in referred_schemas(part)]
 
 
 def bounds_of(schema: Json) -> list[str]:
@@ -82,7 +82,7 @@ def _page(request: Request) -> Response:
     groups = dict[str, list[Json]]()
     for operation in _operations(text):
         groups.setdefault(operation["group"], []).append(operation)
-    readers = {"kind_of": kind_of, "names_in": names_in, "bounds_of": bounds_of}
+    readers = {"kind_of": kind_of_schema, "names_in": referred_schemas, "bounds_of": bounds_of}
     return render("docs.html", title="The API", text=text, groups=groups, **readers, **frame_of(request))
 
 

@@ -11,7 +11,7 @@ from recollect.api.errors import error_body, status_of
 from recollect.api.inspector.page import OpenPage, Page
 from recollect.api.inspector.rendering import segment
 from recollect.api.inspector.talk_stream import stream_talk
-from recollect.api.inspector.talk_turn import BLANK, fields_of
+from recollect.api.inspector.talk_turn import BLANK, turn_fields
 from recollect.api.inspector.talk_words import Words, turn_request
 from recollect.api.inspector.turns import TurnId, address_of_turn, stored_turn
 from recollect.api.schemas.requests import Id
@@ -77,7 +77,7 @@ async def show_turn(
     if wait and turn.reply is not None:
         await memory.ended(user_id=user_id, turn_id=turn_id, seconds=WATCH_SECONDS)
         turn = await stored_turn(memory, user_id, turn_id)
-    return page.show("talk_turn.html", title="Talk", turn=fields_of(memory, turn))
+    return page.show("talk_turn.html", title="Talk", turn=turn_fields(memory, turn))
 
 
 async def _show(
@@ -100,7 +100,7 @@ async def _show(
         title="Talk",
         words=words,
         error=None if error is None else error_body(error)["error"],
-        turns=[fields_of(memory, turn) for turn in turns],
+        turns=[turn_fields(memory, turn) for turn in turns],
         blank=BLANK,
         threads=threads,
         titles=titles,

@@ -38,7 +38,7 @@ BLANK: Json = {
 """The turn that an open page fills in when it sends its words."""
 
 
-def fields_of(memory: Memory, turn: Turn) -> Json:
+def turn_fields(memory: Memory, turn: Turn) -> Json:
     """Return what the page's template shows of the turn. `reply` and `learning` are None while it is unfinished."""
     message = turn.message
     shown = turn.explained_json(memory.deferred_steps(message.user_id, message.turn_id))

@@ -23,7 +23,7 @@ from recollect.memory.values.scope import check_id
 USER_HEADER = "X-Memory-User"
 
 
-def user_of(request: Request) -> str:
+def user_of_call(request: Request) -> str:
     """Return whose memory this very request is about: the key's own user, else X-Memory-User, else `?user_id=`.
 
     A key of one user's own needs no name, and what a client names all the same, for other ends, is not looked at.
@@ -49,7 +49,7 @@ class OpenDoor(Door):
     @override
     def whose(self, request: Any) -> Whose:
         """Return whose memory it is, and the agent of the caller's key."""
-        return Whose(user_of(request), caller_of(request.state).agent_id)
+        return Whose(user_of_call(request), caller_of(request.state).agent_id)
 
     @override
     async def call(self, whose: Whose, name: str, arguments: mcp_tools.Json) -> mcp_tools.Json:

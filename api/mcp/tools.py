@@ -19,7 +19,7 @@ from recollect.api.schemas.requests import (
     Id,
     MessageText,
     Timezone,
-    check_text,
+    check_request_text,
 )
 from recollect.memory.memory import Memory
 from recollect.memory.ports.facts import FactFilter
@@ -38,7 +38,9 @@ Json = dict[str, Any]
 PROFILE = "memory://profile"
 PAGE = 200
 
-Tag = Annotated[str, Field(strict=True, min_length=1, max_length=MOST_TAG_CHARACTERS), AfterValidator(check_text)]
+Tag = Annotated[
+    str, Field(strict=True, min_length=1, max_length=MOST_TAG_CHARACTERS), AfterValidator(check_request_text)
+]
 
 
 class _Arguments(BaseModel):
@@ -69,7 +71,7 @@ class AddMemory(_Arguments):
             max_length=MOST_STATEMENT_CHARACTERS,
             description="One self-contained statement that the user has made, such as: The user is allergic to nuts.",
         ),
-        AfterValidator(check_text),
+        AfterValidator(check_request_text),
     ]
     tags: list[Tag] = Field(default_factory=list[str], max_length=MOST_TAGS, description="Such as: health.")
 

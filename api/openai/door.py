@@ -8,7 +8,7 @@ from recollect.api.auth.whose import Whose
 from recollect.api.openai.answers import ChatCompletionAnswer, completion
 from recollect.api.openai.callers import callers_key, callers_own, check_model
 from recollect.api.openai.fate import stored_header, whole_or_streamed
-from recollect.api.openai.identity import thread_of, user_of
+from recollect.api.openai.identity import thread_of, user_of_request
 from recollect.api.openai.keeping import keeping_of
 from recollect.api.openai.memory_fields import ChatHeaders, memory_options
 from recollect.api.openai.messages import ClientMessages, read_messages
@@ -44,7 +44,7 @@ async def create_completion(
     caller: WhoCalls,
 ) -> JSONResponse | StreamingResponse:
     """Run the turn; answer it whole, or as it comes."""
-    user_id = user_of(caller, body.user, headers, services)
+    user_id = user_of_request(caller, body.user, headers, services)
     read = read_messages(body.messages, most=services.memory.config.max_message_characters)
     chat = _chat(body, read, api_key=callers_key(request, services))
     await check_model(services, body.model, api_key=chat.api_key)

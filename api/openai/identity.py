@@ -14,7 +14,7 @@ CHORE = "### Task:"
 """What Open WebUI's own requests begin with."""
 
 
-def user_of(caller: Caller, given: Any, headers: MemoryHeaders, services: Services) -> str:
+def user_of_request(caller: Caller, given: Any, headers: MemoryHeaders, services: Services) -> str:
     """Return the caller's own user; else `given`, the body's `user`; else the headers' one; else DEFAULT_USER.
 
     Raises:

@@ -19,7 +19,7 @@ from recollect.api.schemas.requests import (
     Timezone,
     Weight,
 )
-from recollect.memory.values.filter_reading import MOST_FILTER_CHARACTERS, read_filter, read_json
+from recollect.memory.values.filter_reading import MOST_FILTER_CHARACTERS, read_filter, read_json_object
 from recollect.memory.values.mem_config import Coverage, Scoped, TimeUse
 
 
@@ -129,4 +129,4 @@ def _checked(asked: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def _read(text: str | None) -> dict[str, Any] | None:
     """Return the filter of the header."""
-    return None if text is None else _checked(read_json(text, field="memory_filter"))
+    return None if text is None else _checked(read_json_object(text, field="memory_filter"))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from recollect.api.openai.callers import wrong
-from recollect.graph.history import text_of
+from recollect.graph.history import content_text
 from recollect.memory.values.text import MOST_MESSAGE_CHARACTERS, message_problem
 
 Json = dict[str, Any]
@@ -51,7 +51,7 @@ def split_messages(read: Sequence[Json], fields: Sequence[str], *, field: str, m
         raise wrong(field, "must have a message of the role user")
     last = users[-1]
     content: str | list[Json] = read[last]["content"]
-    text = text_of(content)
+    text = content_text(content)
     problem = message_problem(text, most=most)
     if problem is not None:
         raise wrong(f"{fields[last]}.content", problem)
@@ -83,7 +83,7 @@ def _content(field: str, content: Any, role: str) -> str | list[Json]:
         _part(f"{field}.{place}", part, is_users=role == "user")
         for place, part in enumerate(cast("list[Any]", content))
     ]
-    return parts if any(part["type"] != "text" for part in parts) else text_of(parts)
+    return parts if any(part["type"] != "text" for part in parts) else content_text(parts)
 
 
 def _part(field: str, part: Any, *, is_users: bool) -> Json:

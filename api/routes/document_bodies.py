@@ -12,7 +12,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
-from recollect.api.schemas.requests import AGENT, WHOSE, Id, check_json, check_text
+from recollect.api.schemas.requests import AGENT, WHOSE, Id, check_json, check_request_text
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.documents.document_service import NewDocument, Upload
 from recollect.memory.values.errors import InvalidRequest, Problem, TooLarge, UnsupportedMedia
@@ -21,7 +21,7 @@ MOST_FIELDS = 20
 MOST_FIELD_BYTES = 1_000_000
 FORM_FIELDS = ("user_id", "scope", "text", "title", "domain", "source", "metadata", "agent_id")
 
-Domain = Annotated[str, Field(strict=True, min_length=1, max_length=64), AfterValidator(check_text)]
+Domain = Annotated[str, Field(strict=True, min_length=1, max_length=64), AfterValidator(check_request_text)]
 
 
 class DocumentRequest(BaseModel):
@@ -36,16 +36,16 @@ class DocumentRequest(BaseModel):
 
     user_id: Id | None = Field(None, description=WHOSE)
     scope: Literal["user", "global"] = Field("user", description="`global`: everybody's; for administrators.")
-    text: Annotated[str, Field(strict=True, min_length=1), AfterValidator(check_text)] | None = Field(
+    text: Annotated[str, Field(strict=True, min_length=1), AfterValidator(check_request_text)] | None = Field(
         None, description="At most MAX_DOCUMENT_CHARACTERS."
     )
-    title: Annotated[str, Field(strict=True, min_length=1, max_length=200), AfterValidator(check_text)] | None = Field(
-        None, description="Null: the document's own, or its file's name."
-    )
+    title: (
+        Annotated[str, Field(strict=True, min_length=1, max_length=200), AfterValidator(check_request_text)] | None
+    ) = Field(None, description="Null: the document's own, or its file's name.")
     domain: Domain | None = Field(None, description="What it is about, in a word: searches can be kept to domains.")
-    source: Annotated[str, Field(strict=True, min_length=1, max_length=2_000), AfterValidator(check_text)] | None = (
-        Field(None, description="Where it is from. A document with the same source is replaced.")
-    )
+    source: (
+        Annotated[str, Field(strict=True, min_length=1, max_length=2_000), AfterValidator(check_request_text)] | None
+    ) = Field(None, description="Where it is from. A document with the same source is replaced.")
     metadata: Annotated[dict[str, Any], AfterValidator(check_json)] = Field(
         default_factory=dict, description="Kept with it; in a form as JSON text."
     )

@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 from recollect.api.auth.caller import Caller, UserId, WhoCalls
 from recollect.api.errors import plain_error
 from recollect.api.routes.document_bodies import Sent, read_body, request_body
-from recollect.api.routes.filters import LABELLED, Filtered, shown
+from recollect.api.routes.filters import LABELLED, Filtered, shown_filter
 from recollect.api.routes.hanging_up import Sender
 from recollect.api.routes.pages import Cursor, Limit, bad_cursor, from_cursor, to_cursor
 from recollect.api.schemas.document_answers import (
@@ -94,7 +94,7 @@ async def get_documents(
         fitting = await memory.filtered.documents_of(owner, asked, limit=limit, domain=domain, before=_place(cursor))
         items = [await _shown(memory, one) for one in fitting.items]
         following = _cursor(fitting.items[-1]) if fitting.has_more else None
-        return JSONResponse({"items": items, "next_cursor": following, **shown(fitting)})
+        return JSONResponse({"items": items, "next_cursor": following, **shown_filter(fitting)})
     found = await memory.documents.page(owner, limit=limit + 1, domain=domain, before=_place(cursor))
     page = found[:limit]
     following = _cursor(page[-1]) if len(found) > limit else None

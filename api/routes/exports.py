@@ -61,11 +61,11 @@ async def get_export(
         batches = await _begun(export_of(memory, Scope(user, thread_id), types=wanted, asked=asked))
     if form == "jsonl":
         return StreamingResponse(encoded(batches, bulk), media_type=NDJSON)
-    from recollect.memory.transfer.archive_writing import archive
+    from recollect.memory.transfer.archive_writing import archive_bytes
 
     # Proxies may log headers, so none holds a user's id.
     return StreamingResponse(
-        archive(batches, bulk),
+        archive_bytes(batches, bulk),
         media_type=ZIP,
         headers={"Content-Disposition": 'attachment; filename="recollect-export.zip"'},
     )

@@ -105,7 +105,7 @@ async def _page(
                 "items": [fact.as_json() for fact in fitting.items],
                 "facts": dict(await memory.facts.known(owner, shown, agent_id=agent_id)),
                 "next_cursor": to_cursor(fitting.items[-1].id) if fitting.has_more else None,
-                **filters.shown(fitting),
+                **filters.shown_filter(fitting),
             }
         )
     page = await memory.facts.page(owner, shown, limit=limit, after=after)

@@ -46,7 +46,7 @@ NOT_NARROWED = Narrowed()
 Listed = Annotated[Narrowed, Depends(_narrowed)]
 
 
-def shown(found: Fitting[Any]) -> dict[str, Any]:
+def shown_filter(found: Fitting[Any]) -> dict[str, Any]:
     """Return what a page says of its filter."""
     return {"filter": {"complete": found.is_complete}}
 

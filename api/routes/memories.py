@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 
 from recollect.api.auth.caller import UserId, WhoCalls
-from recollect.api.routes.filters import LABELLED, Filtered, labelled, shown
+from recollect.api.routes.filters import LABELLED, Filtered, labelled, shown_filter
 from recollect.api.routes.pages import Cursor, Limit, fact_of_cursor, to_cursor
 from recollect.api.schemas.memory_answers import (
     FreeTextAnswer,
@@ -46,7 +46,7 @@ async def list_memories(
         fitting = await memory.filtered.notes_of(user_id, asked, tag=tag, limit=limit, after=after)
         following = to_cursor(fitting.items[-1].id) if fitting.has_more else None
         items = [as_memory(fact) for fact in fitting.items]
-        return JSONResponse({"items": items, "next_cursor": following, **shown(fitting)})
+        return JSONResponse({"items": items, "next_cursor": following, **shown_filter(fitting)})
     found = await memory.facts.notes(user_id, tag=tag, limit=limit + 1, after=after)
     page = found[:limit]
     following = to_cursor(page[-1].id) if len(found) > limit else None

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from recollect.api.auth.agent_bounds import check_whole_thread
 from recollect.api.auth.caller import UserId, WhoCalls
-from recollect.api.routes.filters import NOT_NARROWED, Filtered, Listed, shown
+from recollect.api.routes.filters import NOT_NARROWED, Filtered, Listed, shown_filter
 from recollect.api.routes.pages import Cursor, Limit, to_cursor
 from recollect.api.routes.thread_cursors import cursor_after, message_place, thread_place
 from recollect.api.routes.versions import ExpectedVersion, versioned
@@ -65,7 +65,7 @@ async def get_threads(
             threads = await asyncio.gather(*seen)
         items = [thread.as_json() for thread in threads]
         following = cursor_after(fitting.items[-1]) if fitting.has_more else None
-        return JSONResponse({"items": items, "next_cursor": following, **shown(fitting)})
+        return JSONResponse({"items": items, "next_cursor": following, **shown_filter(fitting)})
     found = await memory.threads.page(user_id, limit=limit + 1, before=thread_place(cursor), text=text or None)
     page = found[:limit]
     following = cursor_after(page[-1]) if len(found) > limit else None
@@ -219,7 +219,7 @@ async def get_messages(
         page, has_more = found[:limit], len(found) > limit
     else:
         fitting = await memory.filtered.messages_of(scope, asked, limit=limit, after=after)
-        page, has_more, said = fitting.items, fitting.has_more, shown(fitting)
+        page, has_more, said = fitting.items, fitting.has_more, shown_filter(fitting)
     following = to_cursor(str(page[-1].position)) if has_more else None
     if form == "text":
         return PlainTextResponse(

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt
 
-from recollect.api.schemas.requests import check_text
+from recollect.api.schemas.requests import check_request_text
 from recollect.memory.ports.embedder import EmbedderSpec
 
 
@@ -15,15 +15,15 @@ class PrepareRequest(BaseModel):
         extra="forbid", json_schema_extra={"examples": [{"model": "text-embedding-3-large", "dimensions": 1024}]}
     )
 
-    model: Annotated[str, Field(strict=True, min_length=1, max_length=200), AfterValidator(check_text)] = Field(
+    model: Annotated[str, Field(strict=True, min_length=1, max_length=200), AfterValidator(check_request_text)] = Field(
         description="As EMBEDDING_MODEL."
     )
     dimensions: Annotated[StrictInt, Field(ge=1, le=65_536)] | None = Field(
         None, description="As EMBEDDING_DIMENSIONS."
     )
-    path: Annotated[str, Field(strict=True, min_length=1, max_length=4_096), AfterValidator(check_text)] | None = Field(
-        None, description="As EMBEDDING_MODEL_PATH: a folder on the service's machine."
-    )
+    path: (
+        Annotated[str, Field(strict=True, min_length=1, max_length=4_096), AfterValidator(check_request_text)] | None
+    ) = Field(None, description="As EMBEDDING_MODEL_PATH: a folder on the service's machine.")
 
     def spec(self) -> EmbedderSpec:
         """Return the domain's value."""

@@ -18,16 +18,16 @@ from recollect.api.schemas.requests import (
     Time,
     Timezone,
     Weight,
-    check_text,
+    check_request_text,
 )
 from recollect.memory.evaluation.cases import MOST_CASES, MOST_EXPECTED, Case
 from recollect.memory.values.errors import InvalidRequest
 from recollect.memory.values.filter_reading import read_filter
 from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
 
-ExpectedId = Annotated[str, Field(strict=True, min_length=1, max_length=512), AfterValidator(check_text)]
-Name = Annotated[str, Field(strict=True, min_length=1, max_length=200), AfterValidator(check_text)]
-Folder = Annotated[str, Field(strict=True, min_length=1, max_length=4_096), AfterValidator(check_text)]
+ExpectedId = Annotated[str, Field(strict=True, min_length=1, max_length=512), AfterValidator(check_request_text)]
+Name = Annotated[str, Field(strict=True, min_length=1, max_length=200), AfterValidator(check_request_text)]
+Folder = Annotated[str, Field(strict=True, min_length=1, max_length=4_096), AfterValidator(check_request_text)]
 
 
 def check_filter(said: dict[str, Any]) -> dict[str, Any]:

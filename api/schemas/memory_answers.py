@@ -14,7 +14,7 @@ from recollect.api.schemas.requests import (
     MessageText,
     Weight,
     check_json,
-    check_text,
+    check_request_text,
 )
 from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.values.fact import Fact
@@ -23,7 +23,7 @@ from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS
 
 def check_content(text: str) -> str:
     """Return a statement: something said, and not too much of it."""
-    if not 1 <= len(check_text(text).strip()) <= MOST_STATEMENT_CHARACTERS:
+    if not 1 <= len(check_request_text(text).strip()) <= MOST_STATEMENT_CHARACTERS:
         raise ValueError(f"must have 1 to {MOST_STATEMENT_CHARACTERS:,} characters")
     return text
 

@@ -40,7 +40,7 @@ MOST_SUMMARY_CHARACTERS = 40_000
 """The length that the largest SUMMARY_TOKENS allows."""
 
 
-def check_text(text: str) -> str:
+def check_request_text(text: str) -> str:
     """Text that every store can hold: no NUL, no lone surrogate."""
     problem = text_problem(text)
     if problem is not None:
@@ -48,7 +48,7 @@ def check_text(text: str) -> str:
     return text
 
 
-def check_id(text: str) -> str:
+def check_path_id(text: str) -> str:
     """Return an id that is not a path's dots."""
     if text in {".", ".."}:
         raise ValueError("must not be '.' or '..'")
@@ -60,12 +60,12 @@ def check_json(value: Any, depth: int = 0) -> Any:
     if depth > MOST_METADATA_DEPTH:
         raise ValueError(f"must not be nested deeper than {MOST_METADATA_DEPTH} levels")
     if isinstance(value, str):
-        check_text(value)
+        check_request_text(value)
     elif isinstance(value, float) and not math.isfinite(value):
         raise ValueError("must not contain NaN or Infinity")
     elif isinstance(value, dict):
         for key, item in value.items():  # pyright: ignore[reportUnknownVariableType] - any JSON
-            check_text(str(key))  # pyright: ignore[reportUnknownArgumentType] - any JSON
+            check_request_text(str(key))  # pyright: ignore[reportUnknownArgumentType] - any JSON
             check_json(item, depth + 1)
     elif isinstance(value, list):
         for item in value:  # pyright: ignore[reportUnknownVariableType] - any JSON
@@ -76,15 +76,15 @@ def check_json(value: Any, depth: int = 0) -> Any:
 Id = Annotated[
     str,
     Field(strict=True, pattern=f"^{ID_PATTERN}$", description=ID_RULE),
-    AfterValidator(check_id),
+    AfterValidator(check_path_id),
 ]
-MessageText = Annotated[str, Field(strict=True, min_length=1), AfterValidator(check_text)]
+MessageText = Annotated[str, Field(strict=True, min_length=1), AfterValidator(check_request_text)]
 """A message, as far as its form can say; MAX_MESSAGE_CHARACTERS bounds it in `Memory.check_message`."""
 ModelName = Annotated[
-    str, Field(strict=True, min_length=1, max_length=MOST_MODEL_CHARACTERS), AfterValidator(check_text)
+    str, Field(strict=True, min_length=1, max_length=MOST_MODEL_CHARACTERS), AfterValidator(check_request_text)
 ]
 Instructions = Annotated[
-    str, Field(strict=True, min_length=1, max_length=MOST_INSTRUCTIONS_CHARACTERS), AfterValidator(check_text)
+    str, Field(strict=True, min_length=1, max_length=MOST_INSTRUCTIONS_CHARACTERS), AfterValidator(check_request_text)
 ]
 AGENT = "The agent that it is for: a label, and a name in filters."
 WHOSE = "Whose memory it is; a key of one user's own may leave it out."
@@ -92,7 +92,7 @@ Weight = Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)]
 Cosine = Annotated[StrictFloat, Field(ge=-1, le=1, allow_inf_nan=False)]
 
 
-def read_time(value: Any) -> datetime:
+def read_request_time(value: Any) -> datetime:
     """Return a time in ISO 8601, in whole milliseconds; without an offset it is UTC."""
     try:
         time = datetime.fromisoformat(value) if isinstance(value, str) else None
@@ -104,7 +104,7 @@ def read_time(value: Any) -> datetime:
     raise ValueError("must be a time such as 2026-01-31T09:30:00Z")
 
 
-Time = Annotated[datetime, BeforeValidator(read_time)]
+Time = Annotated[datetime, BeforeValidator(read_request_time)]
 
 
 def check_timezone(name: str) -> str:
@@ -134,7 +134,7 @@ COVERAGE = (
 
 
 Domains = Annotated[
-    list[Annotated[str, Field(strict=True, min_length=1, max_length=64), AfterValidator(check_text)]],
+    list[Annotated[str, Field(strict=True, min_length=1, max_length=64), AfterValidator(check_request_text)]],
     Field(max_length=20),
 ]
 FILTER = (
@@ -226,8 +226,10 @@ class ContextRequest(BaseModel):
 
 
 Metadata = Annotated[dict[str, Any], AfterValidator(check_json)]
-Name = Annotated[str, Field(strict=True, min_length=1, max_length=MOST_NAME_CHARACTERS), AfterValidator(check_text)]
-SaidText = Annotated[str, Field(strict=True), AfterValidator(check_text)]
+Name = Annotated[
+    str, Field(strict=True, min_length=1, max_length=MOST_NAME_CHARACTERS), AfterValidator(check_request_text)
+]
+SaidText = Annotated[str, Field(strict=True), AfterValidator(check_request_text)]
 DATES = "Dates the message; the order is that of arrival. Null: now."
 
 
@@ -391,7 +393,8 @@ class SummaryRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     summary: (
-        Annotated[str, Field(strict=True, max_length=MOST_SUMMARY_CHARACTERS), AfterValidator(check_text)] | None
+        Annotated[str, Field(strict=True, max_length=MOST_SUMMARY_CHARACTERS), AfterValidator(check_request_text)]
+        | None
     ) = Field(description="At most SUMMARY_TOKENS; null or empty: none.")
 
 

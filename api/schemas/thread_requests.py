@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from recollect.api.schemas.requests import WHOSE, Id, MessageText, Metadata, Name, check_text
+from recollect.api.schemas.requests import WHOSE, Id, MessageText, Metadata, Name, check_request_text
 
 MOST_TITLE = 1_000
 """Longer titles, white space and all, are refused before anything looks at them."""
@@ -15,7 +15,7 @@ class TitleRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"title": "Moving to Oslo"}]})
 
-    title: Annotated[str, Field(strict=True, max_length=MOST_TITLE), AfterValidator(check_text)] | None = Field(
+    title: Annotated[str, Field(strict=True, max_length=MOST_TITLE), AfterValidator(check_request_text)] | None = Field(
         description="1-200 characters, without the white space around it; null: none."
     )
 

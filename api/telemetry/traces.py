@@ -121,7 +121,7 @@ class TraceExporter(Observer):
         """Open the span of a model's call."""
         inner = self._counting.model_call(operation, model, provider)
         attributes = {OPERATION: operation, PROVIDER: provider, MODEL: model}
-        return _Call(self._tracer, f"{operation} {model}", attributes, inner)
+        return _ModelSpan(self._tracer, f"{operation} {model}", attributes, inner)
 
     @override
     def trace_id(self) -> str | None:
@@ -213,7 +213,7 @@ class _Leaf:
         self._span.end()
 
 
-class _Call(_Leaf, ModelCall):
+class _ModelSpan(_Leaf, ModelCall):
     """The span of a model's call, with the tokens that it took."""
 
     __slots__ = ("_counted",)

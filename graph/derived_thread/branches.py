@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recollect.graph.history import text_of
+from recollect.graph.history import content_text
 from recollect.memory.language.said_hash import comparable
 from recollect.memory.values.turn import Message
 
@@ -43,7 +43,7 @@ class Followed:
 def sent_sayings(history: Iterable[Mapping[str, Any]]) -> list[Saying]:
     """Return the user's messages of a client's history, each with its answer; calls of tools are none."""
     said = [
-        (message["role"], text_of(message.get("content")))
+        (message["role"], content_text(message.get("content")))
         for message in history
         if message["role"] in {"user", "assistant"} and not message.get("tool_calls")
     ]

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from recollect.graph.derived_thread.branches import Saying, followed, sent_sayings, stored_sayings
-from recollect.graph.history import fingerprint
+from recollect.graph.history import history_fingerprint
 from recollect.memory.memory import Memory
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message
@@ -100,7 +100,7 @@ class ThreadFinder:
         Requests that begin at once get the same thread, and run there one after another. `twin` is a thread that began
         alike and is another one.
         """
-        history = fingerprint(self.history) or ""
+        history = history_fingerprint(self.history) or ""
         for _ in range(MOST_TWINS):
             whose = (self.user_id,) if self.agent_id is None else (self.user_id, self.agent_id)
             hashed = await self.memory.keyed_hash(*whose, history, self.message, twin)

@@ -36,7 +36,7 @@ async def follow_graph(graph: Any, state: Json, prompt: Prompt | None, spoken: S
     for message in prompted:
         message.id = str(uuid4())
     given = {**state, MESSAGES: prompted} if prompt is not None else state
-    reading = _Reading(spoken, uses, tuple(tool["function"]["name"] for tool in state["tools"]))
+    reading = _GraphReading(spoken, uses, tuple(tool["function"]["name"] for tool in state["tools"]))
     with counting() as counted:
         values = await _run(graph, given, reading, counted)
     if not isinstance(values, Mapping):
@@ -49,7 +49,7 @@ async def follow_graph(graph: Any, state: Json, prompt: Prompt | None, spoken: S
     return {**_spoken_for(answer, new), "block": prompt.block}
 
 
-async def _run(graph: Any, given: Json, reading: "_Reading", counted: CountedTokens) -> Any:
+async def _run(graph: Any, given: Json, reading: "_GraphReading", counted: CountedTokens) -> Any:
     """Read the graph's stream to its end, and return the last values of its own state."""
     values: Any = None
     outermost: tuple[str, ...] | None = None
@@ -72,7 +72,7 @@ async def _run(graph: Any, given: Json, reading: "_Reading", counted: CountedTok
     return values
 
 
-class _Reading:
+class _GraphReading:
     """Shows what a graph's stream brings. Calls of the `offered` tools are the turn's own, which answers them later."""
 
     def __init__(self, spoken: Spoken, uses: ToolUses, offered: Sequence[str]) -> None:

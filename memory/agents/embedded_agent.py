@@ -20,7 +20,7 @@ from recollect.memory.memory import Memory
 from recollect.memory.opening.figures import figures
 from recollect.memory.opening.open_memories import OpenMemories
 from recollect.memory.options.model_choice import check_choice, read_choice
-from recollect.memory.plain_turn import answer
+from recollect.memory.plain_turn import answer_turn
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.recall_options import RecallOptions
@@ -90,7 +90,7 @@ class EmbeddedAgent(Agent):
         memory = await self._open()
         await check_choice(memory.chat, choice)
         async with self._queue(memory):
-            turn = await answer(memory, self._message(memory, turn_id or str(uuid4()), message), choice)
+            turn = await answer_turn(memory, self._message(memory, turn_id or str(uuid4()), message), choice)
         return (await memory.learned(turn)).as_json()
 
     @override

@@ -25,10 +25,10 @@ QUEUE = 16
 
 
 @dataclass(eq=False)
-class _Job:
+class _BulkJob:
     """One piece of work with the future of its caller. Its thread reads `is_given_up` between two items."""
 
-    work: Callable[["_Job"], Any]
+    work: Callable[["_BulkJob"], Any]
     waiter: "asyncio.Future[Any]"
     loop: asyncio.AbstractEventLoop
     context: contextvars.Context = field(default_factory=contextvars.copy_context)
@@ -62,7 +62,7 @@ class Bulk:
 
     def __init__(self, workers: int = WORKERS) -> None:
         self.workers = workers
-        self._jobs = SimpleQueue[_Job | None]()
+        self._jobs = SimpleQueue[_BulkJob | None]()
         self._threads: list[threading.Thread] = []
         self._places: set[asyncio.Timeout] = set()
         self._is_stopped = False
@@ -99,7 +99,7 @@ class Bulk:
     async def each(self, work: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:
         """Return the results of `work` for `items`; if cancelled, it ends after the current item."""
 
-        def every(job: _Job) -> list[Answer]:
+        def every(job: _BulkJob) -> list[Answer]:
             answers: list[Answer] = []
             for item in items:
                 if job.is_given_up:
@@ -124,10 +124,10 @@ class Bulk:
             self._jobs.put(None)
         self._threads = []
 
-    async def _done(self, work: Callable[[_Job], Answer]) -> Answer:
+    async def _done(self, work: Callable[[_BulkJob], Answer]) -> Answer:
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[Answer] = loop.create_future()
-        job = _Job(work, waiter, loop)
+        job = _BulkJob(work, waiter, loop)
         self._begin()
         self._jobs.put(job)
         try:
@@ -143,7 +143,7 @@ class Bulk:
             thread.start()
 
 
-def _serve(jobs: "SimpleQueue[_Job | None]") -> None:
+def _serve(jobs: "SimpleQueue[_BulkJob | None]") -> None:
     while (job := jobs.get()) is not None:
         if not job.is_given_up:
             job.do()

@@ -14,7 +14,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(slots=True)
-class _Job:
+class _KeyedJob:
     """The state of one key's work: whether another try is wanted, and whether somebody waits for it (`urgent`).
 
     `next_try` is set when the next try to begin has ended. `tries` and `failures` (tries that no outage excuses) count
@@ -76,7 +76,7 @@ class KeyedWorker(Generic[Key]):
         self._failed = failed
         self._give_up = give_up
         self._pause = pause
-        self._jobs: dict[Key, _Job] = {}
+        self._jobs: dict[Key, _KeyedJob] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._closing = False
 
@@ -85,7 +85,7 @@ class KeyedWorker(Generic[Key]):
         if self._closing:
             return
         if key not in self._jobs:
-            job = self._jobs[key] = _Job()
+            job = self._jobs[key] = _KeyedJob()
             self._tasks[key] = asyncio.create_task(self._run(key, job), name=self._name)
         self._jobs[key].is_wanted = True
 
@@ -123,7 +123,7 @@ class KeyedWorker(Generic[Key]):
         self._jobs.clear()
         self._tasks.clear()
 
-    async def _run(self, key: Key, job: _Job) -> None:
+    async def _run(self, key: Key, job: _KeyedJob) -> None:
         try:
             while job.is_wanted:
                 async with self._slot(job):
@@ -137,7 +137,7 @@ class KeyedWorker(Generic[Key]):
             del self._jobs[key], self._tasks[key]
 
     @asynccontextmanager
-    async def _slot(self, job: _Job) -> AsyncGenerator[None]:
+    async def _slot(self, job: _KeyedJob) -> AsyncGenerator[None]:
         """Take one of the `at_once` places, or none where somebody waits for the job."""
         taken = asyncio.ensure_future(self._slots.acquire())
         hurried = asyncio.ensure_future(job.urgent.wait())
@@ -150,7 +150,7 @@ class KeyedWorker(Generic[Key]):
                 self._slots.release()
             taken.cancel()
 
-    async def _try(self, key: Key, job: _Job) -> bool:
+    async def _try(self, key: Key, job: _KeyedJob) -> bool:
         """Do the work once, or give it up after too many failures; return False where it has to be tried again."""
         try:
             await self._work(key)
@@ -163,7 +163,7 @@ class KeyedWorker(Generic[Key]):
         job.tries = job.failures = 0
         return True
 
-    async def _is_given_up(self, key: Key, job: _Job, error: Exception) -> bool:
+    async def _is_given_up(self, key: Key, job: _KeyedJob, error: Exception) -> bool:
         if self._give_up is None or job.failures < MAX_ATTEMPTS:
             return False
         try:

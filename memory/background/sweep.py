@@ -28,7 +28,7 @@ class Sweep:
     async def close(self) -> None:
         """End the task, cancelling work that is running."""
         if self._task is not None:
-            await end(self._task)
+            await end_tasks(self._task)
 
     async def _run(self) -> None:
         while True:
@@ -42,7 +42,7 @@ class Sweep:
             await asyncio.sleep(self._seconds)
 
 
-async def end(*tasks: "asyncio.Task[Any]") -> None:
+async def end_tasks(*tasks: "asyncio.Task[Any]") -> None:
     """Cancel the tasks until all have ended.
 
     Once is not enough: `asyncio.wait_for`, with which drivers wait, drops a cancellation that comes at the moment of

@@ -31,7 +31,7 @@ _BYTE_ORDER = (b"\xff\xfe", b"\xfe\xff")
 _PDF_WITHIN = 1_024
 
 
-def kind_of(name: str | None, content_type: str | None, head: bytes) -> DocumentKind:
+def kind_of_document(name: str | None, content_type: str | None, head: bytes) -> DocumentKind:
     """Return the kind of a file with this `name`, `content_type` and `head` (at most `HEAD_BYTES`).
 
     The name's ending counts more than the content type, which clients guess.

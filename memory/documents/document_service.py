@@ -13,8 +13,8 @@ from weakref import WeakValueDictionary
 from recollect.memory.background.batches import batches
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.documents.document_indexing import DocumentIndexing
-from recollect.memory.documents.document_kind import HEAD_BYTES, kind_of
-from recollect.memory.documents.passages import Piece, cut, passages_of
+from recollect.memory.documents.document_kind import HEAD_BYTES, kind_of_document
+from recollect.memory.documents.passages import Piece, cut_passages, passages_of
 from recollect.memory.erasure.fences import Fence, Fences
 from recollect.memory.ports.document_reader import DocumentReader, ReadText, Splitter, Walls, checked_text
 from recollect.memory.ports.store import Store
@@ -114,7 +114,7 @@ class DocumentService:
         fence = await self.fences.observe(Scope(owner))
         async with self.bulk.place():
             head, digest = await self.bulk.run(lambda: _looked_at(upload.file))
-            kind = kind_of(upload.name, upload.content_type, head)
+            kind = kind_of_document(upload.name, upload.content_type, head)
             read = await self.reader.read(upload.file, kind)
             content = await self._cut(read, kind, digest)
         titled = _titled(given, read.title or PurePath(upload.name or "").name, read.pages[0])
@@ -201,9 +201,9 @@ class DocumentService:
     async def _cut(self, read: ReadText, kind: DocumentKind, digest: str) -> _Content:
         """Cut the text into pieces, a long one in a thread."""
         if read.characters <= INLINE_CHARACTERS:
-            pieces = cut(read, kind, self.splitter)
+            pieces = cut_passages(read, kind, self.splitter)
         else:
-            pieces = await self.bulk.run(lambda: cut(read, kind, self.splitter))
+            pieces = await self.bulk.run(lambda: cut_passages(read, kind, self.splitter))
         pages = len(read.pages) if read.is_paged else None
         return _Content(kind, digest, pieces, sum(len(piece.text) for piece in pieces), pages)
 

@@ -18,7 +18,7 @@ class Piece(NamedTuple):
     page: int | None
 
 
-def cut(read: ReadText, kind: DocumentKind, splitter: Splitter) -> list[Piece]:
+def cut_passages(read: ReadText, kind: DocumentKind, splitter: Splitter) -> list[Piece]:
     """Cut `read` into pieces that are not blank; joined, they are the pages with `BETWEEN_PAGES` between them.
 
     White space at the end of a piece is cut off once it makes the piece longer than `MOST_SPACE` characters.

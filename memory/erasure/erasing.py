@@ -17,7 +17,7 @@ from uuid import uuid4
 from recollect.memory.background.sweep import Sweep
 from recollect.memory.erasure.data_holders import DataHolder, ForeignHolder
 from recollect.memory.erasure.fences import Fences
-from recollect.memory.ports.erasures import Erasure, Erasures, hash_of
+from recollect.memory.ports.erasures import Erasure, Erasures, keyed_hash
 from recollect.memory.values.errors import ErasurePending, RecollectError, StoreUnavailable
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import Clock
@@ -139,7 +139,7 @@ class Erasing:
 
     async def _asker(self, name: str) -> str:
         """Return the keyed hash of `name`, which may contain the erased user's id, for the receipt."""
-        return hash_of(await self.erasures.secret(), "asker", name)
+        return keyed_hash(await self.erasures.secret(), "asker", name)
 
     def _own(self, scope: Scope, work: Coroutine[Any, Any, Erasure]) -> "asyncio.Task[Erasure]":
         """Run `work` in a task that this object owns, as the one erasure of `scope`."""
@@ -246,7 +246,7 @@ class Erasing:
         if erasure.is_of_a_user:
             await self.erasures.scrub()
         # Before the record is done: nobody would lift the fence of a finished record.
-        await self.erasures.lift_fence(erasure.subject, erasure.id, at=self.clock())
+        await self.erasures.unblock(erasure.subject, erasure.id, at=self.clock())
         erasure = replace(erasure, is_done=True)
         await self.erasures.put(erasure)
         scope = self._scopes.pop(erasure.id, None)

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from recollect.memory.erasure.seen_tombstones import FOLLOWED_SECONDS, SeenTombstones
-from recollect.memory.ports.erasures import Erasures, Tombstone, hash_of, subject_of
+from recollect.memory.ports.erasures import Erasures, Tombstone, keyed_hash, subject_of
 from recollect.memory.values.errors import RecollectError, UserErased
 from recollect.memory.values.scope import Scope
 
@@ -238,7 +238,7 @@ class Fences:
         if not self.erasures.is_shared:
             return own.intersection(users)
         secret = await self.secret()
-        hashes = {user_id: hash_of(secret, user_id) for user_id in users}
+        hashes = {user_id: keyed_hash(secret, user_id) for user_id in users}
         found = await self._seen.erased(hashes.values())
         return {user_id for user_id, hashed in hashes.items() if hashed in found or user_id in own}
 
@@ -296,7 +296,7 @@ class Fences:
         was_closed = erasure_id in self._closed.get(scope, ())
         self.block(scope, erasure_id)
         try:
-            await self.erasures.raise_fence(await self.subject(scope), erasure_id, at=at)
+            await self.erasures.block(await self.subject(scope), erasure_id, at=at)
         except RecollectError:
             # An erasure that is taken up again had the scope blocked, and may have deleted half: the block stays.
             if not was_closed:

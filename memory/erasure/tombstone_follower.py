@@ -18,7 +18,7 @@ from recollect.memory.background.sweep import Sweep
 from recollect.memory.erasure.data_holders import TypedLinesFiles
 from recollect.memory.erasure.fences import Fences
 from recollect.memory.index.expected import called_for
-from recollect.memory.ports.erasures import Tombstone, hash_of, subject_of
+from recollect.memory.ports.erasures import Tombstone, keyed_hash, subject_of
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.values.errors import RecollectError
@@ -104,7 +104,7 @@ class TombstoneFollower:
         users = {tombstone.user for tombstone in tombstones}
         scopes = list[Scope]()
         for user_id in await self.index.users():
-            if hash_of(secret, user_id) in users:
+            if keyed_hash(secret, user_id) in users:
                 scopes += [Scope(user_id), *(Scope(user_id, thread) for thread in await self.index.threads(user_id))]
         hashed = [(scope, subjects.get(subject_of(secret, scope))) for scope in scopes]
         return [(scope, tombstone) for scope, tombstone in hashed if tombstone is not None]

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from recollect.memory.evaluation.cases import Case
 from recollect.memory.evaluation.expected_ids import ExpectedIds
-from recollect.memory.evaluation.outcome import DEPTH, Outcome, judge
+from recollect.memory.evaluation.outcome import DEPTH, Outcome, judge_case
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.recall import Recall
 from recollect.memory.recall.recall_options import KINDS
@@ -33,7 +33,7 @@ class Evaluating:
         options = replace(read_options({}, self.recall.config), top_k=DEPTH, kinds=KINDS, filter=case.filter)
         recalled = await self.recall.find(Scope(case.user_id), case.query, options, now=case.now or now)
         known = await expected.known(case.user_id, case.expect)
-        return judge(case, known, [_stands_for(hit) for hit in recalled.hits], list(recalled.trace()))
+        return judge_case(case, known, [_stands_for(hit) for hit in recalled.hits], list(recalled.trace()))
 
 
 def _stands_for(hit: Hit) -> frozenset[str]:

@@ -10,7 +10,7 @@ from recollect.memory.evaluation.bootstrap import Interval, mean_intervals
 from recollect.memory.evaluation.cases import Case
 from recollect.memory.evaluation.evaluating import Evaluating
 from recollect.memory.evaluation.outcome import MEASURES, Outcome, report
-from recollect.memory.evaluation.proposing import propose
+from recollect.memory.evaluation.proposing import propose_cases
 from recollect.memory.recall.recall import Recall
 from recollect.memory.values.errors import ConfigurationError, InvalidRequest, Problem
 from recollect.memory.values.mem_config import MemoryConfig
@@ -56,8 +56,8 @@ class Evaluation:
         return await asyncio.to_thread(_compared, first, second)
 
     async def propose(self, user_id: str, *, count: int) -> list[Case]:
-        """Return up to `count` cases of the user's own history; see `proposing.propose`."""
-        return await propose(self.recall.store, user_id, count=count)
+        """Return up to `count` cases of the user's own history; see `propose_cases`."""
+        return await propose_cases(self.recall.store, user_id, count=count)
 
 
 def _compared(first: Sequence[Outcome], second: Sequence[Outcome]) -> Json:

@@ -52,7 +52,7 @@ class Outcome:
         return [*found, ndcg(self.places, wanted=wanted, depth=DEPTH)]
 
 
-def judge(
+def judge_case(
     case: Case, known: Mapping[str, Known], ranked: Sequence[frozenset[str]], traces: Sequence[CandidateTrace]
 ) -> Outcome:
     """Match what the case expects with the hits and the trace of its search.
@@ -99,7 +99,7 @@ def _miss(
     return Miss(expected, None, "retrieval", "no channel named it among its candidates")
 
 
-def figures(outcomes: Sequence[Outcome]) -> dict[str, float]:
+def mean_figures(outcomes: Sequence[Outcome]) -> dict[str, float]:
     """Return the means of the `MEASURES` over cases, in percent."""
     columns = zip(*(outcome.shares() for outcome in outcomes), strict=True)
     return {name: round(percent(column), 2) for name, column in zip(MEASURES, columns, strict=True)}
@@ -115,4 +115,4 @@ def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     unknown = [
         {name: miss[name] for name in ("case", "user_id", "id")} for miss in misses if miss["stage"] == "unknown"
     ]
-    return {"cases": len(outcomes), **figures(outcomes), "misses": misses, "unknown": unknown}
+    return {"cases": len(outcomes), **mean_figures(outcomes), "misses": misses, "unknown": unknown}

@@ -29,7 +29,7 @@ _NO_NAMES = word_set(
 )
 
 
-async def propose(store: Store, user_id: str, *, count: int) -> list[Case]:
+async def propose_cases(store: Store, user_id: str, *, count: int) -> list[Case]:
     """Return up to `count` cases, of each kind about as many; fewer where the history is short.
 
     Raises:

@@ -49,7 +49,7 @@ async def store_exchange(memory: Memory, scope: Scope, given: GivenExchange, *, 
                 raise UserErased
             # Another thread's request may have stored the same turn_id in between.
             check_same_exchange(stored, scope, given, agent_id=agent_id)
-            memory.parts.bounds.touch(user_id)
+            memory.parts.retention.touch(user_id)
             memory.parts.updater.notify(user_id)
     return stored
 

@@ -70,7 +70,7 @@ class FactService:
     updater: Updater
     clock: Clock
     wait_seconds: float
-    bounds: Retention
+    retention: Retention
     fences: Fences
 
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> FactPage:
@@ -291,9 +291,9 @@ class FactService:
 
     async def _settle(self, fact: Fact) -> None:
         """Enforce the limits after a write of `fact`, and synchronise the index."""
-        self.bounds.touch(fact.user_id)
+        self.retention.touch(fact.user_id)
         if fact.scope == "thread":
-            await self.bounds.trim_thread(home_scope(fact))
+            await self.retention.trim_thread(home_scope(fact))
         await self.points.sync_soon(fact.user_id)
 
     async def _insert(self, blank: Fact, home: Scope, start: datetime) -> Fact | None:

@@ -122,7 +122,7 @@ class ForgottenTraces:
         return any(text in self.ids or fold(text) in texts for text in _texts(asdict(preview)))
 
     def _without_result(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
-        result = tool_use.without(result, self._is_used)
+        result = tool_use.uses_without(result, self._is_used)
         memory: Mapping[str, Any] = result.get("memory", {})
         facts: Mapping[str, str] = memory.get("facts", {})
         hits: Sequence[Mapping[str, Any]] = memory.get("hits", ())

@@ -107,7 +107,7 @@ def clean(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
 
 
-def bounded(text: str | None) -> str | None:
+def clean_excerpt(text: str | None) -> str | None:
     """Clean a model's text for the record of a refusal, and cut it to 500 characters."""
     return None if text is None else clean(text[:_MOST_SHOWN_CHARACTERS])
 

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from typing import Literal, NamedTuple, TypeVar
 
 from recollect.memory.ports.store import Store
-from recollect.memory.ports.vector_index import Entry, Origin, PointStore, episode, fact_point_id, fingerprint
+from recollect.memory.ports.vector_index import Entry, Origin, PointStore, episode, fact_point_id, index_fingerprint
 from recollect.memory.values.document import Passage
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.scope import Scope
@@ -161,7 +161,7 @@ async def differing(points: PointStore, entries: Sequence[Entry], *, model: str,
     wrong = [
         entry
         for entry in entries
-        if entry.id in found and found[entry.id] != fingerprint(entry, model=model, dimension=dimension)
+        if entry.id in found and found[entry.id] != index_fingerprint(entry, model=model, dimension=dimension)
     ]
     return Differing(missing, wrong)
 

@@ -25,8 +25,8 @@ from recollect.memory.ports.vector_index import (
     SparseVector,
     VectorIndex,
     episode,
-    fingerprint,
-    message_of,
+    index_fingerprint,
+    indexed_message,
 )
 from recollect.memory.updates.user_work import Deferred, Save, StepWork
 from recollect.memory.values.turn import Message, Turn
@@ -95,7 +95,7 @@ async def make_points(
             # With nothing before it, a message is its own context.
             context=by_id.get(entry.id, dense) if embedder.knows_meaning and entry.kind == "episode" else None,
             bm25=bm25,
-            fingerprint=fingerprint(entry, model=embedder.model, dimension=len(dense)),
+            fingerprint=index_fingerprint(entry, model=embedder.model, dimension=len(dense)),
         )
         for entry, dense, bm25 in zip(entries, vectors[: len(entries)], words, strict=True)
     ]
@@ -189,7 +189,9 @@ class IndexRepair:
             done += len(entries) - len(owing)
             for batch in batches(owing, EMBED_BATCH):
                 messages = [
-                    message_of(entry) for entry in batch if entry.kind == "episode" and message_of(entry).id == entry.id
+                    indexed_message(entry)
+                    for entry in batch
+                    if entry.kind == "episode" and indexed_message(entry).id == entry.id
                 ]
                 before = await preceding_texts(self.store.timeline, messages)
                 await self.points.upsert(await make_points(batch, self.embedder, preceding=before))
@@ -272,12 +274,12 @@ async def _differs_at(place: int, store: Store, index: VectorIndex, *, model: st
     if not ids:
         return False
     stored, entries = await index.fingerprints(ids), await index.entries(ids)
-    if any(stored.get(entry.id) != fingerprint(entry, model=model, dimension=dimension) for entry in entries):
+    if any(stored.get(entry.id) != index_fingerprint(entry, model=model, dimension=dimension) for entry in entries):
         return True
     for entry in entries[:COMPARED]:
         said = await called_for(store, entry)
         if said is None or (
-            said != "pending" and fingerprint(said, model=model, dimension=dimension) != stored[entry.id]
+            said != "pending" and index_fingerprint(said, model=model, dimension=dimension) != stored[entry.id]
         ):
             return True
     return False

@@ -10,7 +10,7 @@ from recollect.memory.index.serving_embedder import SideVector
 from recollect.memory.index.sides import EmbedderSides, Side
 from recollect.memory.ports.forwarding_index import ForwardingIndex
 from recollect.memory.ports.timeline import Timeline
-from recollect.memory.ports.vector_index import Match, Point, Query, VectorIndex, fingerprint, message_of
+from recollect.memory.ports.vector_index import Match, Point, Query, VectorIndex, index_fingerprint, indexed_message
 from recollect.memory.values.errors import RecollectError, is_outage
 from recollect.memory.values.scope import Scope
 
@@ -119,9 +119,9 @@ class PairedIndex(ForwardingIndex):
         foreign = [
             point.entry
             for point in points
-            if point.fingerprint != fingerprint(point.entry, model=model, dimension=dimension)
+            if point.fingerprint != index_fingerprint(point.entry, model=model, dimension=dimension)
         ]
-        messages = [message_of(entry) for entry in foreign if entry.kind == "episode"]
+        messages = [indexed_message(entry) for entry in foreign if entry.kind == "episode"]
         before = await preceding_texts(self._timeline, messages)
         made = {point.entry.id: point for point in await make_points(foreign, side.embedder, preceding=before)}
         return [made.get(point.entry.id, point) for point in points]

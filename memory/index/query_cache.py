@@ -19,7 +19,7 @@ _Key = bytes
 
 
 @dataclass(slots=True)
-class _Asked:
+class _RunningCall:
     """A running call for a vector, and how many wait for it."""
 
     task: "asyncio.Task[array[float]]"
@@ -39,7 +39,7 @@ class CachedEmbedder(ForwardingEmbedder):
         super().__init__(embedder)
         self._most = most
         self._kept: OrderedDict[_Key, array[float]] = OrderedDict()
-        self._asked: dict[_Key, _Asked] = {}
+        self._asked: dict[_Key, _RunningCall] = {}
 
     def clear(self) -> None:
         """Drop all cached vectors."""
@@ -63,7 +63,7 @@ class CachedEmbedder(ForwardingEmbedder):
     async def _shared(self, key: _Key, text: str) -> "array[float]":
         asked = self._asked.get(key)
         if asked is None or asked.task.done():
-            asked = self._asked[key] = _Asked(asyncio.create_task(self._embed(key, text), name="embed-query"))
+            asked = self._asked[key] = _RunningCall(asyncio.create_task(self._embed(key, text), name="embed-query"))
         asked.waiting += 1
         try:
             return await asyncio.shield(asked.task)  # a waiter that is cancelled must not cancel the shared call

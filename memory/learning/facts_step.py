@@ -23,7 +23,7 @@ from recollect.memory.learning.proof.evidence import folded_quote
 from recollect.memory.learning.proof.short import is_one_word
 from recollect.memory.learning.reconciliation import Plan, PlanRequest, Relearning, Review, plan
 from recollect.memory.learning.relearning import relearning_of, said_later
-from recollect.memory.learning.undoing import undo
+from recollect.memory.learning.undoing import undo_turn
 from recollect.memory.learning.unseen_values import without_unseen
 from recollect.memory.ports.chat_model import ChatMessage
 from recollect.memory.ports.extractor import Extraction, ExtractionRequest, Extractor, Said
@@ -57,7 +57,7 @@ _Keep = Callable[[Update, Plan], Awaitable[Update]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
+class _BatchAnswer:
     """Holds the model's answer for one turn of a batch, until that turn's own step plans it."""
 
     proposals: Sequence[Proposal]
@@ -83,11 +83,11 @@ class FactsStep(StepWork):
     batching: Batching
     review: Review
     schema: WantedKeys | None
-    bounds: Retention
+    retention: Retention
     fences: Fences
     clock: Clock
     rules: str | None = None
-    _answers: dict[tuple[str, str], _Answered] = field(default_factory=dict[tuple[str, str], _Answered])
+    _answers: dict[tuple[str, str], _BatchAnswer] = field(default_factory=dict[tuple[str, str], _BatchAnswer])
 
     @override
     async def run(self, turn: Turn, update: Update, save: Save) -> Update:
@@ -99,7 +99,7 @@ class FactsStep(StepWork):
             if update.earlier is not None and not update.earlier.done:
                 update = await self._take_earlier_back(turn, update, save)
             if update.undo is not None and not update.undo.done:
-                return await undo(self.store.facts, turn, update, now=self.clock())
+                return await undo_turn(self.store.facts, turn, update, now=self.clock())
             # Writes that were recorded before a kill, or by a person who applied a preview.
             await self._write(message, update.writes, fence)
             keep = partial(self._keep, message=message, save=save, fence=fence)
@@ -200,16 +200,16 @@ class FactsStep(StepWork):
         async with fence.writing() as writing:
             writing.on_erased(lambda: facts.remove(user_id=message.user_id, fact_ids=inserted))
             await FactWrites(facts).do(message.scope, writes, turn_id=message.turn_id, agent_id=message.agent_id)
-        self.bounds.touch(message.user_id)
+        self.retention.touch(message.user_id)
         if any(write.inserts and write.scope == "thread" for write in writes):
-            await self.bounds.trim_thread(message.scope)
+            await self.retention.trim_thread(message.scope)
 
     async def _take_earlier_back(self, turn: Turn, update: Update, save: Save) -> Update:
         """Undo the writes of the turn's previous answers, with force: leave what has changed since."""
         earlier = update.earlier
         assert earlier is not None
         wish = Undo(at=earlier.at, force=True)
-        await undo(self.store.facts, turn, replace(update, writes=earlier.writes, undo=wish), now=self.clock())
+        await undo_turn(self.store.facts, turn, replace(update, writes=earlier.writes, undo=wish), now=self.clock())
         update = replace(update, earlier=replace(earlier, writes=(), done=True))
         await save(update)
         return update
@@ -237,7 +237,7 @@ class FactsStep(StepWork):
         made = await self._plan(turn, answered.proposals, shown, known, await self._relearning(turn, update))
         return await keep(learned, made)
 
-    async def _ask_for_batch(self, turn: Turn, update: Update, known: "_Known") -> _Answered:
+    async def _ask_for_batch(self, turn: Turn, update: Update, known: "_Known") -> _BatchAnswer:
         """Ask the model about `turn` and its companions. Keep the companions' answers for their own steps."""
         turns = [turn, *await self.batching.companions(turn, update)]
         extraction, shown = await self._ask(turns, update, known)
@@ -245,8 +245,8 @@ class FactsStep(StepWork):
         shares = await off_loop(partial(attribute, extraction.proposals, said), said)
         for other, share in zip(turns[1:], shares[1:], strict=True):
             key = (other.message.user_id, other.message.turn_id)
-            self._answers[key] = _Answered(share, (), extraction.model, shown)
-        return _Answered(shares[0], extraction.refused, extraction.model, shown)
+            self._answers[key] = _BatchAnswer(share, (), extraction.model, shown)
+        return _BatchAnswer(shares[0], extraction.refused, extraction.model, shown)
 
     async def _ask(self, turns: Sequence[Turn], update: Update, known: "_Known") -> tuple[Extraction, Sequence[Fact]]:
         return await self._extract([_said(turn) for turn in turns], turns[0].message.scope, known, update.wanted_model)

@@ -26,7 +26,9 @@ class PlanPlace:
     before: Fact | None
 
 
-def place_of(request: PlanRequest, reading: ReadProposal, target: Fact | None, key: str | None) -> PlanPlace | None:
+def place_in_history(
+    request: PlanRequest, reading: ReadProposal, target: Fact | None, key: str | None
+) -> PlanPlace | None:
     """Return the fact's place in the history of its key; None if nothing there was said later.
 
     Raises:

@@ -6,10 +6,10 @@ by write. Each write is idempotent.
 
 from dataclasses import replace
 
-from recollect.memory.facts.wording import bounded, clean, names_another, names_fact, worded
+from recollect.memory.facts.wording import clean, clean_excerpt, names_another, names_fact, worded
 from recollect.memory.learning.plan import Plan, PlanRequest, Refusal, Relearning, Review
 from recollect.memory.learning.plan_draft import WAITS, PlanDraft, reasons
-from recollect.memory.learning.plan_place import HISTORY, PlanPlace, held_then, place_of
+from recollect.memory.learning.plan_place import HISTORY, PlanPlace, held_then, place_in_history
 from recollect.memory.learning.plan_proof import (
     doubt_of,
     has_to_wait,
@@ -228,7 +228,7 @@ def _keep(draft: PlanDraft, proposal: Proposal, target: Fact) -> None:
 
 def _write_in_order(draft: PlanDraft, reading: ReadProposal, target: Fact | None, key: str | None) -> None:
     """Plan a new fact in place of `target`, or in the history of its key if something there was said later."""
-    place = place_of(draft.request, reading, target, key)
+    place = place_in_history(draft.request, reading, target, key)
     if place is None:
         return _write(draft, reading, target, key)
     if target is not None and reading.proposal.scope != target.scope:
@@ -298,8 +298,8 @@ def _refused(proposal: Proposal, refusal: Refusal) -> RefusedProposal:
     return RefusedProposal(
         decision=proposal.decision,
         fact_id=refusal.fact_id,
-        key=bounded(proposal.key),
-        value=bounded(proposal.value if proposal.value is not None else proposal.statement),
-        evidence=bounded(proposal.evidence) or "",
+        key=clean_excerpt(proposal.key),
+        value=clean_excerpt(proposal.value if proposal.value is not None else proposal.statement),
+        evidence=clean_excerpt(proposal.evidence) or "",
         reason=str(refusal),
     )

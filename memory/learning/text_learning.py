@@ -53,7 +53,7 @@ class TextLearning:
     plan: PlanText
     points: IndexOutbox
     updater: Updater
-    bounds: Retention
+    retention: Retention
     fences: Fences
     clock: Clock
     wait_seconds: float
@@ -87,9 +87,9 @@ class TextLearning:
                     writing.on_erased(lambda: self._take_back(scope, made))
                     await FactWrites(self.store.facts).do(scope, made.writes, agent_id=agent_id)
             if made.writes:
-                self.bounds.touch(scope.user_id)
+                self.retention.touch(scope.user_id)
             if any(write.inserts and write.scope == "thread" for write in made.writes):
-                await self.bounds.trim_thread(scope)
+                await self.retention.trim_thread(scope)
         finally:
             self.updater.notify(scope.user_id)
         await self.points.sync_soon(scope.user_id)

@@ -1,7 +1,7 @@
 """Undo: takes back what a turn taught, and restores what it superseded, deleted or confirmed.
 
-`undo_plan` is pure and decides; `undo` does it, in the user's queue of updates. A replay after a kill recognises the
-writes that were done before it, and has the same result.
+`undo_plan` is pure and decides; `undo_turn` does it, in the user's queue of updates. A replay after a kill recognises
+the writes that were done before it, and has the same result.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -163,7 +163,7 @@ async def plan_undo(facts: Facts, turn: Turn, update: Update, *, now: datetime) 
     return undo_plan(UndoTask(turn.message.turn_id, update.writes, found, living, at))
 
 
-async def undo(facts: Facts, turn: Turn, update: Update, *, now: datetime) -> Update:
+async def undo_turn(facts: Facts, turn: Turn, update: Update, *, now: datetime) -> Update:
     """Take back what the turn taught, as its update's `undo` requests; return the update with the result.
 
     Without `force`, change nothing if a fact has changed since, unless the undo was begun before a kill.

@@ -96,9 +96,9 @@ async def open_memory(
         stores = await enter_stores(stack, config, clock, observer)
         store, index, embedder = stores.store, stores.index, stores.embedder
         points = IndexOutbox(store, index, embedder, sweep_seconds=config.sweep_seconds)
-        bounds = Retention(store, index, config, clock)
+        retention = Retention(store, index, config, clock)
         attachments = Attachments(store.documents, clock)
-        facts_step = _facts_step(stores, models, points, bounds, attachments)
+        facts_step = _facts_step(stores, models, points, retention, attachments)
         stores.fences.listeners.append(facts_step.forget)
         steps: dict[StepName, StepWork] = {
             "facts": facts_step,
@@ -132,16 +132,16 @@ async def open_memory(
         following = [_following(stores)] if store.erasures.is_shared else []
         vacuum = IndexVacuum(index, seconds=config.index_vacuum_seconds)
         embedders = EmbedderChange(store, stores.sides)
-        for keeper in (embedders, points, bounds, threads, indexing, erasing, vacuum, *following):
+        for keeper in (embedders, points, retention, threads, indexing, erasing, vacuum, *following):
             keeper.start()
             stack.push_async_callback(keeper.close)
         recall = Recall(store, Search(store, index, embedder, config, reranker), config, clock, attachments)
-        parts = Parts(store, index, embedder, updater, points, bounds, stores.fences, clock)
+        parts = Parts(store, index, embedder, updater, points, retention, stores.fences, clock)
         yield Memory(
             config=config,
             chat=chat,
             recall=recall,
-            facts=FactService(store, points, updater, clock, config.memory_wait_seconds, bounds, stores.fences),
+            facts=FactService(store, points, updater, clock, config.memory_wait_seconds, retention, stores.fences),
             turns=TurnService(
                 store,
                 points,
@@ -158,7 +158,7 @@ async def open_memory(
                 facts_step.plan_text,
                 points,
                 updater,
-                bounds,
+                retention,
                 stores.fences,
                 clock,
                 wait_seconds=config.memory_wait_seconds,
@@ -208,7 +208,7 @@ def _erasing(stores: Stores, keys: KeyRing, foreign: Sequence[ForeignHolder]) ->
 
 
 def _facts_step(
-    stores: Stores, models: LearningModels, points: IndexOutbox, bounds: Retention, attachments: Attachments
+    stores: Stores, models: LearningModels, points: IndexOutbox, retention: Retention, attachments: Attachments
 ) -> FactsStep:
     config = stores.config
     return FactsStep(
@@ -223,7 +223,7 @@ def _facts_step(
         review=Review.of(config),
         schema=models.schema,
         rules=models.rules,
-        bounds=bounds,
+        retention=retention,
         fences=stores.fences,
         clock=stores.clock,
     )

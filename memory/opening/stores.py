@@ -132,9 +132,9 @@ def data_dir_owner(config: MemoryConfig) -> "Owner | None":
     """
     if config.data_dir == IN_MEMORY or (config.mongodb_url is not None and config.qdrant_url is not None):
         return None
-    from recollect.memory.stores.data_dir import read_owner
+    from recollect.memory.stores.data_dir import read_owning_process
 
-    return read_owner(config.data_dir)
+    return read_owning_process(config.data_dir)
 
 
 def terminal_history(config: MemoryConfig) -> "TerminalHistory":

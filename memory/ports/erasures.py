@@ -90,15 +90,15 @@ class Erasures(Protocol):
         ...
 
     @abstractmethod
-    async def raise_fence(self, subject: str, erasure_id: str, *, at: datetime) -> Tombstone:
+    async def block(self, subject: str, erasure_id: str, *, at: datetime) -> Tombstone:
         """Begin an erasure: raise the subject's epoch and add `erasure_id` to `erasing`; return the new tombstone.
 
-        It is one atomic write, and stays until `lift_fence`, after a kill too.
+        It is one atomic write, and stays until `unblock`, after a kill too.
         """
         ...
 
     @abstractmethod
-    async def lift_fence(self, subject: str, erasure_id: str, *, at: datetime) -> None:
+    async def unblock(self, subject: str, erasure_id: str, *, at: datetime) -> None:
         """End an erasure: remove `erasure_id` from `erasing` and raise the epoch once more.
 
         If it has ended already, change nothing.
@@ -169,12 +169,12 @@ class Erasures(Protocol):
         ...
 
 
-def hash_of(secret: bytes, *ids: str) -> str:
+def keyed_hash(secret: bytes, *ids: str) -> str:
     """Return the keyed hash (HMAC-SHA256, hexadecimal) of a user's id, or of a user's and a thread's."""
     return hmac.digest(secret, "/".join(ids).encode(), "sha256").hex()
 
 
 def subject_of(secret: bytes, scope: Scope) -> str:
     """Return the subject of the scope's user, or of its thread."""
-    user = hash_of(secret, scope.user_id)
-    return user if scope.thread_id is None else f"{user}/{hash_of(secret, scope.user_id, scope.thread_id)}"
+    user = keyed_hash(secret, scope.user_id)
+    return user if scope.thread_id is None else f"{user}/{keyed_hash(secret, scope.user_id, scope.thread_id)}"

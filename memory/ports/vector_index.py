@@ -99,7 +99,7 @@ class Entry:
 class Point:
     """An entry with its vectors by channel, of which `dense` is always there.
 
-    `fingerprint` identifies what the point was made from: see `fingerprint()`.
+    `fingerprint` identifies what the point was made from: see `index_fingerprint`.
     """
 
     entry: Entry
@@ -331,7 +331,7 @@ def fact_point_id(user_id: str, fact_id: str) -> str:
     return derived_id(user_id, "fact", fact_id)
 
 
-def message_of(entry: Entry) -> Message:
+def indexed_message(entry: Entry) -> Message:
     """Return the message of an entry that `episode` made, with the fields that the entry has."""
     return Message(
         user_id=entry.user_id,
@@ -359,7 +359,7 @@ _SCHEME = 2
 """To be increased when the same text gives another point: the fingerprints of older points then differ."""
 
 
-def fingerprint(entry: Entry, *, model: str, dimension: int) -> str:
+def index_fingerprint(entry: Entry, *, model: str, dimension: int) -> str:
     """Return 16 hexadecimal digits over the embedder (`model`, `dimension`), the scheme, and the entry's payload.
 
     A point with another fingerprint was made by another embedder or scheme, or from another text, and has to be made

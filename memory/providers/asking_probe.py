@@ -6,7 +6,7 @@ from recollect.memory.ports.chat_model import ChatRequest
 from recollect.memory.providers.catalog import open_chat_at, open_embedder
 from recollect.memory.providers.endpoint import Endpoint
 from recollect.memory.providers.probe import Wanted
-from recollect.memory.providers.verdict import all_of, judge, unreachable
+from recollect.memory.providers.verdict import all_of, judge_status, unreachable
 from recollect.memory.values.errors import ModelUnavailable
 from recollect.memory.values.mem_config import MemoryConfig
 
@@ -39,6 +39,6 @@ async def _judged(asked: Awaitable[object], source: Endpoint, setting: str) -> N
         await asked
     except ModelUnavailable as error:
         if error.status is not None:
-            judge(source, error.status, setting)
+            judge_status(source, error.status, setting)
         elif error.outage:
             unreachable(None)

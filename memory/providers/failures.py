@@ -46,7 +46,7 @@ class Failures:
             return known
         if isinstance(error, TimeoutError) or _is_a(error, _TIMEOUTS):
             return ModelTimeout(f"The model did not answer within {self.timeout_setting}.")
-        status = status_of(error)
+        status = status_in(error)
         if status is not None:
             return self.refused(status)
         if _is_a(error, _NO_CREDENTIALS):
@@ -85,7 +85,7 @@ class Failures:
         )
 
 
-def status_of(error: BaseException) -> int | None:
+def status_in(error: BaseException) -> int | None:
     """Return the HTTP status in the error or its causes; also an `error.code` in a body with status 200."""
     for link in _chain(error):
         for value in (
@@ -102,7 +102,7 @@ def status_of(error: BaseException) -> int | None:
 def refuses_content(error: BaseException) -> bool:
     """Tell whether the provider refused the request's content (400, 404, 422), other than for its length."""
     too_long = any("ContextOverflow" in type(link).__name__ for link in _chain(error))
-    return status_of(error) in _REFUSED_CONTENT and not too_long
+    return status_in(error) in _REFUSED_CONTENT and not too_long
 
 
 def blames_tools(error: BaseException) -> bool:

@@ -57,7 +57,7 @@ async def open_native_chat(
     Raises:
         ConfigurationError: the provider's package is not installed, or its credentials cannot be read.
     """
-    langchain_model = await asyncio.to_thread(build, source, model=model, timeout_seconds=timeout_seconds)
+    langchain_model = await asyncio.to_thread(build_native_chat, source, model=model, timeout_seconds=timeout_seconds)
     async with AsyncExitStack() as opened:
         await _own_connections(langchain_model, source, opened)
         yield LangChainChat(
@@ -70,7 +70,7 @@ async def open_native_chat(
         )
 
 
-def build(source: Endpoint, *, model: str, timeout_seconds: float) -> BaseChatModel:
+def build_native_chat(source: Endpoint, *, model: str, timeout_seconds: float) -> BaseChatModel:
     """Return LangChain's own client of the provider. It opens no connection.
 
     Raises:

@@ -4,7 +4,7 @@ import httpx
 
 from recollect.memory.providers.endpoint import Endpoint
 from recollect.memory.providers.probe import Wanted
-from recollect.memory.providers.verdict import all_of, judge, unreachable
+from recollect.memory.providers.verdict import all_of, judge_status, unreachable
 from recollect.memory.providers.wire import hooks
 from recollect.memory.values.mem_config import MemoryConfig
 
@@ -35,4 +35,4 @@ async def _check(source: Endpoint, model: str, setting: str) -> None:
     if status == 400 and source.provider == "gemini":
         status = 401  # Google's status text for a wrong key.
     if status >= 400:
-        judge(source, status, setting)
+        judge_status(source, status, setting)

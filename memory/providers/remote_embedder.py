@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 from typing_extensions import override
 
 from recollect.memory.ports.embedder import Embedder
-from recollect.memory.providers.failures import Failures, status_of
+from recollect.memory.providers.failures import Failures, status_in
 from recollect.memory.providers.wire import MOST_BYTES, AnswerTooLong
 from recollect.memory.values.errors import ModelUnavailable
 
@@ -149,7 +149,7 @@ class RemoteEmbedder(Embedder):
         except Exception as error:
             logger.debug("the embedder failed", exc_info=error, extra={"action": "model_failed", "model": self.model})
             failure = self._failures.read(error)
-            if status_of(error) in {400, 413, 422}:
+            if status_in(error) in {400, 413, 422}:
                 failure = _RefusedError(failure.message, outage=False)
             raise failure from None
         return self._checked(vectors, count)

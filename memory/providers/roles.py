@@ -26,7 +26,7 @@ _CREDENTIALS: dict[Protocol, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _RoleSettings:
     """The settings of one role, and their names for errors."""
 
     provider: str | None
@@ -57,7 +57,7 @@ def endpoint(config: MemoryConfig) -> Endpoint | None:
     if not (config.provider or config.api_key or config.base_url):
         return None
     # The chat's key is its provider's own: settings choose it by the provider.
-    asked = _Asked(config.provider or "openai", config.base_url, None, "")
+    asked = _RoleSettings(config.provider or "openai", config.base_url, None, "")
     return _named(config, asked, config.api_key)
 
 
@@ -67,7 +67,9 @@ def extraction_endpoint(config: MemoryConfig) -> Endpoint | None:
     Raises:
         ConfigurationError: as `endpoint`.
     """
-    asked = _Asked(config.extraction_provider, config.extraction_base_url, config.extraction_api_key, "EXTRACTION_")
+    asked = _RoleSettings(
+        config.extraction_provider, config.extraction_base_url, config.extraction_api_key, "EXTRACTION_"
+    )
     return _own(config, asked) or endpoint(config)
 
 
@@ -83,7 +85,7 @@ def embedding_endpoint(config: MemoryConfig) -> Endpoint | None:
     Raises:
         ConfigurationError: as `endpoint`, or EMBEDDING_PROVIDER names one without embeddings.
     """
-    asked = _Asked(config.embedding_provider, config.embedding_base_url, config.embedding_api_key, "EMBEDDING_")
+    asked = _RoleSettings(config.embedding_provider, config.embedding_base_url, config.embedding_api_key, "EMBEDDING_")
     own = _own(config, asked)
     if own is not None and config.embedding_provider and own.protocol == "anthropic":
         raise ConfigurationError(
@@ -92,7 +94,7 @@ def embedding_endpoint(config: MemoryConfig) -> Endpoint | None:
     return own or endpoint(config)
 
 
-def _own(config: MemoryConfig, asked: _Asked) -> Endpoint | None:
+def _own(config: MemoryConfig, asked: _RoleSettings) -> Endpoint | None:
     """Return the provider that a role's own settings name; None where they name none."""
     if not (asked.provider or asked.base_url or asked.api_key):
         return None
@@ -113,7 +115,7 @@ def _own(config: MemoryConfig, asked: _Asked) -> Endpoint | None:
     return _named(config, asked, asked.api_key or dict(config.own_keys).get(name))
 
 
-def _is_the_chats(config: MemoryConfig, chat: Endpoint, asked: _Asked) -> bool:
+def _is_the_chats(config: MemoryConfig, chat: Endpoint, asked: _RoleSettings) -> bool:
     """Tell whether a role's settings mean the server that the chat asks."""
     if asked.base_url is not None:
         return asked.provider is None and chat.protocol == "openai" and _address(asked, "") == chat.base_url
@@ -124,7 +126,7 @@ def _is_the_chats(config: MemoryConfig, chat: Endpoint, asked: _Asked) -> bool:
     return is_named and provider_name(asked.provider, asked.provider_setting) == chat.provider
 
 
-def _with_key(chat: Endpoint, asked: _Asked) -> Endpoint:
+def _with_key(chat: Endpoint, asked: _RoleSettings) -> Endpoint:
     """Return the chat's provider, asked with the role's own key where it has one."""
     if asked.api_key is None:
         return chat
@@ -133,7 +135,7 @@ def _with_key(chat: Endpoint, asked: _Asked) -> Endpoint:
     return replace(chat, api_key=asked.api_key, key_setting=asked.key_setting, account=account)
 
 
-def _named(config: MemoryConfig, asked: _Asked, key: str | None) -> Endpoint:
+def _named(config: MemoryConfig, asked: _RoleSettings, key: str | None) -> Endpoint:
     """Return the provider that `asked` names, with its key or one that stands for none."""
     name = provider_name(asked.provider or "", asked.provider_setting)
     chosen = PRESETS[name]
@@ -162,7 +164,7 @@ def _named(config: MemoryConfig, asked: _Asked, key: str | None) -> Endpoint:
     )
 
 
-def _own_address(chosen: Preset, config: MemoryConfig, asked: _Asked) -> str:
+def _own_address(chosen: Preset, config: MemoryConfig, asked: _RoleSettings) -> str:
     """Return the provider's own address; "" where its client knows it.
 
     Raises:
@@ -178,7 +180,7 @@ def _own_address(chosen: Preset, config: MemoryConfig, asked: _Asked) -> str:
     return config.azure_openai_endpoint or ""
 
 
-def _address(asked: _Asked, own: str) -> str:
+def _address(asked: _RoleSettings, own: str) -> str:
     """Return the role's base URL, else `own`, without white space and slashes at its ends.
 
     Raises:
@@ -195,7 +197,7 @@ def _without_token(account: Account) -> Account:
     return replace(account, ad_token=None) if isinstance(account, AzureAccount) else account
 
 
-def _check_key(protocol: Protocol, asked: _Asked) -> None:
+def _check_key(protocol: Protocol, asked: _RoleSettings) -> None:
     if protocol == "vertex" and asked.api_key:
         raise ConfigurationError(
             f"{asked.key_setting} cannot be used with vertex, which takes Google's credentials: unset it, and see "
@@ -203,7 +205,7 @@ def _check_key(protocol: Protocol, asked: _Asked) -> None:
         )
 
 
-def _missing_key(name: str, variable: str, asked: _Asked) -> ConfigurationError:
+def _missing_key(name: str, variable: str, asked: _RoleSettings) -> ConfigurationError:
     settings = [*([asked.key_setting] if asked.role else []), variable]
     if name == "azure":
         settings.append("AZURE_OPENAI_AD_TOKEN")

@@ -10,7 +10,7 @@ from recollect.memory.values.errors import ConfigurationError
 logger = logging.getLogger(__name__)
 
 
-def judge(source: Endpoint, status: int, setting: str) -> None:
+def judge_status(source: Endpoint, status: int, setting: str) -> None:
     """Judge a status of 400 or more; only log what is not certainly a wrong setting.
 
     Raises:

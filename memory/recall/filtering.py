@@ -46,7 +46,7 @@ async def allowed_points(store: Store, scope: Scope, kinds: Sequence[Kind], aske
     return Allowed(points, all(part.is_complete for part in parts))
 
 
-async def newest_messages(timeline: Timeline, scope: Scope) -> AsyncIterator[Sequence[Message]]:
+async def pages_of_messages(timeline: Timeline, scope: Scope) -> AsyncIterator[Sequence[Message]]:
     """Yield the newest messages of the scope in pages, one more than are checked, without their texts."""
     before: Message | None = None
     left = MOST_CHECKED + 1
@@ -70,7 +70,7 @@ async def allowed_documents(documents: Documents, owner: str, asked: Filter) -> 
 
 async def _messages(timeline: Timeline, scope: Scope, asked: Filter) -> Allowed:
     found, seen = set[str](), 0
-    async for page in newest_messages(timeline, scope):
+    async for page in pages_of_messages(timeline, scope):
         checked = page[: MOST_CHECKED - seen]
         seen += len(page)
         spoken = (one for message in checked for one in message.spoken)

@@ -14,7 +14,7 @@ from recollect.memory.background.long_texts import off_loop
 from recollect.memory.language.quoting import quoted_in_block
 from recollect.memory.ports.chat_model import KnownMemory
 from recollect.memory.recall.packing import LONG_SHARE, excerpt
-from recollect.memory.recall.query import prepare
+from recollect.memory.recall.query import prepare_query
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.text import CUT
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN, estimate_tokens, fit_first
@@ -155,7 +155,7 @@ def by_passages(hits: Sequence[Json], message: str, *, recall_tokens: int) -> li
     most = int(recall_tokens * LONG_SHARE) * CHARACTERS_PER_TOKEN
     if all(len(hit["content"]) <= most for hit in hits):
         return list(hits)
-    relevance = prepare(message).relevance
+    relevance = prepare_query(message).relevance
     return [
         hit if hit.get("whole") else {**hit, "content": excerpt(hit["content"], most, relevance=relevance)}
         for hit in hits

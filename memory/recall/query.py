@@ -66,7 +66,7 @@ class _Mention:
     owns: bool
 
 
-def prepare(text: str, *, names: Sequence[str] = (), period: Period | None = None) -> PreparedQuery:
+def prepare_query(text: str, *, names: Sequence[str] = (), period: Period | None = None) -> PreparedQuery:
     """Take `text` apart. `names` are the speakers of the user's messages; `period` is the time that the text names.
 
     Speakers rarely name themselves: for the embedder a speaker's name becomes "I", and "Ada's" becomes "my" (recall of

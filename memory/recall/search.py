@@ -16,7 +16,7 @@ from recollect.memory.recall.filtering import Allowed, allowed_points
 from recollect.memory.recall.gathering import Gathering
 from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.packing import pack
-from recollect.memory.recall.query import PreparedQuery, prepare
+from recollect.memory.recall.query import PreparedQuery, prepare_query
 from recollect.memory.recall.ranking import RELEVANT, Scored, blend, is_relevant, mmr, rank, recency
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.repeats import Repeats
@@ -74,7 +74,7 @@ class Search:
         allowed = await self._allowed(request)
         names = await self.store.timeline.names(request.scope.user_id, limit=MOST_NAMES)
         period = named.period if named is not None else None
-        query = await off_loop(lambda: prepare(request.text, names=names, period=period), [request.text])
+        query = await off_loop(lambda: prepare_query(request.text, names=names, period=period), [request.text])
         gathering = Gathering(self.store, self.index, self.embedder)
         try:
             candidates = await gathering.candidates(request, query, allowed, now)

@@ -63,7 +63,7 @@ def own_data_dir(path: Path, *, url: str | None, token: str | None = None) -> Ge
             portalocker.unlock(file)
 
 
-def read_owner(path: Path) -> Owner | None:
+def read_owning_process(path: Path) -> Owner | None:
     """Return the process that owns `path` now, or None if none does (a killed owner's text does not count).
 
     Raises:

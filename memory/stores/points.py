@@ -39,7 +39,7 @@ def read_entry(point_id: str, payload: Mapping[str, Any]) -> Entry:
     )
 
 
-def checked(vector: Vector, dimension: int) -> list[float]:
+def checked_vector(vector: Vector, dimension: int) -> list[float]:
     """Return `vector` as a list of `dimension` finite numbers; a vector of zeros is allowed (similarity 0 to all).
 
     Raises:
@@ -55,9 +55,9 @@ def checked(vector: Vector, dimension: int) -> list[float]:
 
 def checked_vectors(point: Point, dimension: int) -> dict[str, list[float]]:
     """Return the point's dense vectors by name."""
-    vectors = {DENSE: checked(point.dense, dimension)}
+    vectors = {DENSE: checked_vector(point.dense, dimension)}
     if point.context is not None:
-        vectors[CONTEXT] = checked(point.context, dimension)
+        vectors[CONTEXT] = checked_vector(point.context, dimension)
     return vectors
 
 
@@ -93,7 +93,7 @@ def checked_query(query: Query, dimension: int) -> list[float] | SparseVector | 
     if isinstance(query.vector, SparseVector):
         vector = checked_words(query.vector, query.scope.user_id)
     else:
-        vector = checked(query.vector, dimension)
+        vector = checked_vector(query.vector, dimension)
     finds_nothing = not query.kinds or any(chosen is not None and not chosen for chosen in (query.ids, query.documents))
     return None if finds_nothing else vector
 
@@ -132,7 +132,7 @@ def check_owners(points: Sequence[Point], owners: Mapping[str, str]) -> None:
             raise PointTaken
 
 
-def read_owner(payload: Mapping[str, Any]) -> str:
+def read_user_id(payload: Mapping[str, Any]) -> str:
     """Return the id of the user who owns the point."""
     said: str = payload["metadata"]["user_id"]
     return said

@@ -13,7 +13,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from recollect.memory.stores.data_dir import read_owner
+from recollect.memory.stores.data_dir import read_owning_process
 from recollect.memory.values.errors import ConfigurationError
 
 _PREFIX = "recollect-memory-"
@@ -53,7 +53,7 @@ def _is_left(path: Path) -> bool:
     try:
         if path.is_symlink() or not path.is_dir() or path.stat().st_uid != os.getuid():
             return False
-        return not _is_alive(path.name.removeprefix(_PREFIX).partition("-")[0]) and read_owner(path) is None
+        return not _is_alive(path.name.removeprefix(_PREFIX).partition("-")[0]) and read_owning_process(path) is None
     except (OSError, ConfigurationError):
         return False
 

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 from typing_extensions import override
@@ -91,19 +92,15 @@ class Generations(Protocol):
         ...
 
 
-class Copying(Protocol):
-    """An empty successor that copies the current points without embedding them again."""
+@dataclass(frozen=True)
+class Copying:
+    """An empty successor's points, and what fills them from the current ones without embedding anything again.
 
-    @property
-    @abstractmethod
-    def points(self) -> PointStore:
-        """Return the successor's points."""
-        ...
+    `copy_some` copies the next page of the current collection, and returns False after the last one.
+    """
 
-    @abstractmethod
-    async def copy_some(self) -> bool:
-        """Copy the next page of the current collection; return False after the last one."""
-        ...
+    points: PointStore
+    copy_some: Callable[[], Awaitable[bool]]
 
 
 class RebuildableIndex(ForwardingPoints, VectorIndex):

@@ -22,21 +22,21 @@ RecordedHit = Mapping[str, Any]
 IsGone = Callable[[RecordedHit], bool]
 
 
-def bounded(result: Mapping[str, Any]) -> Mapping[str, Any]:
+def bounded_result(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the turn's result with at most `MOST_CHARACTERS` of each hit, and with its uses of tools bounded."""
     if uses := tool_use.uses_of(result):
-        result = {**result, "tools": [tool_use.bounded(use) for use in uses[: tool_use.MOST_USES]]}
+        result = {**result, "tools": [tool_use.bounded_use(use) for use in uses[: tool_use.MOST_USES]]}
     if all(len(hit["content"]) <= MOST_CHARACTERS for hit in _hits(result)):
         return result
     return _with_hits(result, [{**hit, "content": hit["content"][:MOST_CHARACTERS]} for hit in _hits(result)])
 
 
-def without(result: Mapping[str, Any], is_gone: IsGone) -> Mapping[str, Any]:
+def result_without(result: Mapping[str, Any], is_gone: IsGone) -> Mapping[str, Any]:
     """Return the result without the text of hits for which `is_gone` holds; `result` itself if it has none to blank.
 
     Scores and ids stay. Uses of tools that found such a hit are blank too.
     """
-    result = tool_use.without(result, lambda use: any(is_gone(source) for source in use.get("found") or ()))
+    result = tool_use.uses_without(result, lambda use: any(is_gone(source) for source in use.get("found") or ()))
     hits = _hits(result)
     blanked = [_blank(hit) if is_gone(hit) else hit for hit in hits]
     return result if blanked == list(hits) else _with_hits(result, blanked)
@@ -144,7 +144,7 @@ class RecordedHits:
         for _ in range(_TRIES):
             if turn.result is None or turn.update is None:
                 return
-            clean = without(turn.result, is_gone)
+            clean = result_without(turn.result, is_gone)
             if clean is turn.result or await conversations.rewrite(turn, result=clean, update=turn.update):
                 return
             stored = await conversations.turn(user_id=message.user_id, turn_id=message.turn_id)

@@ -47,7 +47,7 @@ class _Pipe(io.RawIOBase):
         return b"".join(parts)
 
 
-async def archive(batches: AsyncIterator[Sequence[Line]], bulk: Bulk) -> AsyncIterator[bytes]:
+async def archive_bytes(batches: AsyncIterator[Sequence[Line]], bulk: Bulk) -> AsyncIterator[bytes]:
     """Yield the archive's bytes as the lines come, after each batch. `bulk` runs the compression in a thread."""
     pipe, files = _Pipe(), MarkdownFiles()
     zipped = zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED)

@@ -69,7 +69,7 @@ def thread_lines(record: ThreadRecord | None, thread: tuple[str, str], attached:
         yield _line("summary", ExportedSummary(user_id, thread_id, kept.summary, by))
 
 
-def fact_line(fact: Fact) -> Line:
+def exported_fact(fact: Fact) -> Line:
     """Return the line of a fact in any state; a forgotten one without text, even where the store still has it."""
     if fact.status == "forgotten":
         fact = replace(tombstone(fact, at=fact.updated_at), revision=fact.revision)

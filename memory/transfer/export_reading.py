@@ -22,7 +22,7 @@ from recollect.memory.transfer.exported_update import (
     sift_update,
     tags_problem,
 )
-from recollect.memory.transfer.import_line import MOST_ID_CHARACTERS, BadLine, read_time, thread_of
+from recollect.memory.transfer.import_line import MOST_ID_CHARACTERS, BadLine, read_time, thread_of_line
 from recollect.memory.transfer.plain_values import Unfit, from_plain
 from recollect.memory.transfer.record_reading import KeptResponse, check_record
 from recollect.memory.values.errors import InvalidRequest
@@ -170,7 +170,7 @@ def read_exported(said: Mapping[str, Any], kind: str) -> ReadLine:
     said, dropped = sift_update(said) if kind == "turn" else (said, ())
     problem = json_problem(said, MOST_DEPTH)
     if problem is not None:
-        raise BadLine(f"The line {problem}.", thread_of(said))
+        raise BadLine(f"The line {problem}.", thread_of_line(said))
     try:
         return ReadLine(_READERS[kind](said), dropped)
     except Unfit as error:

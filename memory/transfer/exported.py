@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect.memory.ports.client_records import ClientRecord
-from recollect.memory.threads.recorded_hits import bounded
+from recollect.memory.threads.recorded_hits import bounded_result
 from recollect.memory.transfer.import_line import BadLine
 from recollect.memory.values.document import DocumentKind
 from recollect.memory.values.fact import Fact
@@ -97,7 +97,7 @@ class ExportedTurn:
         if self.result is None:
             return Turn(message)
         answer = replace(places["assistant"], position=self.position + 1)
-        return Turn(message, answer, bounded(self.result), self.update)
+        return Turn(message, answer, bounded_result(self.result), self.update)
 
 
 @dataclass(frozen=True, slots=True)

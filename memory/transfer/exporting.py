@@ -10,7 +10,7 @@ from itertools import chain
 from recollect.memory.memory import Memory
 from recollect.memory.ports.store import Store
 from recollect.memory.transfer.document_export import document_lines
-from recollect.memory.transfer.export_lines import Line, fact_line, of_types, record_line, thread_lines, turn_lines
+from recollect.memory.transfer.export_lines import Line, exported_fact, of_types, record_line, thread_lines, turn_lines
 from recollect.memory.values.document import Attached
 from recollect.memory.values.filter import Filter
 from recollect.memory.values.filter_items import fact_item, message_item, summary_item
@@ -62,7 +62,7 @@ async def _documents(store: Store, scope: Scope, asked: Filter | None) -> AsyncI
 async def _facts(store: Store, scope: Scope, asked: Filter | None) -> AsyncIterator[Sequence[Line]]:
     async for facts in store.facts.every(scope.user_id):
         own = [fact for fact in facts if scope.thread_id in (None, fact.home)]
-        yield [fact_line(fact) for fact in own if asked is None or asked.fulfilled(fact_item(fact))]
+        yield [exported_fact(fact) for fact in own if asked is None or asked.fulfilled(fact_item(fact))]
 
 
 async def _turns(store: Store, scope: Scope, asked: Filter | None) -> AsyncIterator[Sequence[Line]]:

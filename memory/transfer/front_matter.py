@@ -62,7 +62,7 @@ _Plain.add_representer(int, _integer)
 _Plain.add_implicit_resolver(_FLOAT_TAG, re.compile(rf"^(?:{_NUMBER.pattern})$"), list("-0123456789"))
 
 
-def to_markdown(fields: Mapping[str, Any], body: str) -> bytes:
+def to_markdown_file(fields: Mapping[str, Any], body: str) -> bytes:
     """Return the file's bytes: front matter, `body`, and a line break at the end."""
     front: str = yaml.dump(  # pyright: ignore[reportUnknownMemberType] - the dumper is the C library's
         dict(fields), Dumper=_Plain, allow_unicode=True, sort_keys=False, width=1 << 30, default_flow_style=False

@@ -114,7 +114,7 @@ def read_message(
     Raises:
         BadLine: a field is missing, unknown, of a wrong type, or none that can be stored.
     """
-    thread = thread_of(said)
+    thread = thread_of_line(said)
     try:
         check_fields(said, known=_FIELDS, needed=_NEEDED)
         return ImportMessage(
@@ -182,15 +182,15 @@ def read_time(value: object) -> datetime:
     raise BadLine("timestamp must be a time such as 2026-01-31T09:30:00Z, or seconds or milliseconds since 1970.")
 
 
-def thread_of(said: Mapping[str, Any]) -> Thread | None:
+def thread_of_line(said: Mapping[str, Any]) -> Thread | None:
     """Return the user and thread that these fields name, or None."""
     user_id, thread_id = said.get("user_id"), said.get("thread_id")
     return (user_id, thread_id) if isinstance(user_id, str) and isinstance(thread_id, str) else None
 
 
-def place_of(said: Mapping[str, Any]) -> Place | None:
+def place_of_line(said: Mapping[str, Any]) -> Place | None:
     """Return the place of these fields, as `ImportMessage.place` does; None where they name no user and thread."""
-    thread, pair_id = thread_of(said), said.get("pair_id")
+    thread, pair_id = thread_of_line(said), said.get("pair_id")
     return (*thread, pair_id) if thread is not None and isinstance(pair_id, str) else thread
 
 

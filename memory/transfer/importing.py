@@ -15,7 +15,7 @@ from recollect.memory.memory import Memory
 from recollect.memory.transfer.import_batch import MOST_TURNS, FailedLine, Stored, TurnImport
 from recollect.memory.transfer.import_facts import ImportFact, ImportSummary, read_extra, take_fact
 from recollect.memory.transfer.import_fences import ImportFences
-from recollect.memory.transfer.import_line import BadLine, ImportMessage, parse_object, read_message, thread_of
+from recollect.memory.transfer.import_line import BadLine, ImportMessage, parse_object, read_message, thread_of_line
 from recollect.memory.transfer.import_order import ImportOrder, Kept
 from recollect.memory.transfer.import_pairs import Numbered, Pair, Pairing
 from recollect.memory.transfer.line_source import SourceLine, Unreadable, to_line
@@ -255,7 +255,7 @@ class _Import:
         for user_id, pairs in by_user.items():
             for batch in batches(pairs, MOST_TURNS):
                 await self._store_turns(user_id, batch)
-            self.memory.parts.bounds.touch(user_id)
+            self.memory.parts.retention.touch(user_id)
         self._add(await self.restoring.store())
         await self._store_facts()
         await self._store_summaries()
@@ -288,7 +288,7 @@ class _Import:
                 self._facts.append((line.number, extra))
                 return
             # A summary waits for the messages of its thread, and stands between two of them.
-            self._order.interrupt(line.number, thread_of(said))
+            self._order.interrupt(line.number, thread_of_line(said))
             self._order.later(line.number, line.said if isinstance(line.said, bytes) else to_line(line.said))
 
     def _message(self, fields: Mapping[str, Any]) -> ImportMessage:
@@ -326,7 +326,7 @@ class _Import:
         for number, fact in facts:
             self._add(await self.fences.store(fact.user_id, [number], partial(self._store_fact, fact)))
         for user_id in {fact.user_id for _, fact in facts}:
-            self.memory.parts.bounds.touch(user_id)
+            self.memory.parts.retention.touch(user_id)
             await self.memory.parts.points.sync_soon(user_id)
 
     async def _store_fact(self, fact: ImportFact, writing: Writing) -> Stored:

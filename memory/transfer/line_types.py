@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recollect.memory.transfer.exporting import TYPES
-from recollect.memory.transfer.import_line import BadLine, thread_of
+from recollect.memory.transfer.import_line import BadLine, thread_of_line
 
 Group = tuple[str, str, str]
 """Identifies lines of an export that stand together: "turn", "thread" or "document", its user and its id."""
@@ -30,7 +30,7 @@ def split_type(said: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     name = "type" if "type" in said else "kind"
     kind = said.get(name, "message")
     if not isinstance(kind, str) or kind not in TYPES:
-        raise BadLine(f"type must be one of {', '.join(TYPES)}.", thread_of(said))
+        raise BadLine(f"type must be one of {', '.join(TYPES)}.", thread_of_line(said))
     return kind, {field: value for field, value in said.items() if field != name}
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from recollect.memory.transfer.export_lines import Line
 from recollect.memory.transfer.file_names import file_name
-from recollect.memory.transfer.front_matter import NoFrontMatter, from_markdown, to_markdown
+from recollect.memory.transfer.front_matter import NoFrontMatter, from_markdown, to_markdown_file
 
 _SEPARATOR = "<!-- assistant -->"
 _MESSAGE = ("timestamp", "name", "message_id", "metadata", "agent_id", "further")
@@ -102,7 +102,7 @@ def _fact_file(line: Line) -> MarkdownFile:
     text = "statement" if is_note else "value"
     fields = {name: value for name, value in line.items() if name != text}
     home = (file_name(line["thread_id"]),) if line["scope"] == "thread" else ()
-    return MarkdownFile(_folder(line, *home, "facts", f"{line['id']}.md"), to_markdown(fields, line[text]))
+    return MarkdownFile(_folder(line, *home, "facts", f"{line['id']}.md"), to_markdown_file(fields, line[text]))
 
 
 def _with_text(fields: dict[str, Any], body: str) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _record_file(line: Line) -> MarkdownFile:
     fields = {name: value for name, value in line.items() if name != "content"}
     name = file_name(line["id"].replace("/", "-"))
     path = _folder(line, file_name(line["thread_id"]), "client_records", f"{name}.md")
-    return MarkdownFile(path, to_markdown(fields, json.dumps(line.get("content", {}), ensure_ascii=False)))
+    return MarkdownFile(path, to_markdown_file(fields, json.dumps(line.get("content", {}), ensure_ascii=False)))
 
 
 def _thread_file(thread: Line, summary: Line | None) -> MarkdownFile:
@@ -122,7 +122,7 @@ def _thread_file(thread: Line, summary: Line | None) -> MarkdownFile:
     if summary is not None:
         fields["summary_by"] = summary["by"]
     path = _folder(thread, file_name(thread["thread_id"]), "summary.md")
-    return MarkdownFile(path, to_markdown(fields, "" if summary is None else summary["content"]))
+    return MarkdownFile(path, to_markdown_file(fields, "" if summary is None else summary["content"]))
 
 
 def _thread_lines(fields: dict[str, Any], body: str) -> list[dict[str, Any]]:
@@ -142,7 +142,7 @@ def _turn_file(turn: Line, messages: Sequence[Line]) -> MarkdownFile:
         fields["separator"] = separator
     fields |= {name: turn[name] for name in ("absent", "result", "update") if name in turn}
     path = _folder(turn, file_name(turn["thread_id"]), "turns", f"{file_name(turn['turn_id'])}.md")
-    return MarkdownFile(path, to_markdown(fields, f"\n{separator}\n".join(texts)))
+    return MarkdownFile(path, to_markdown_file(fields, f"\n{separator}\n".join(texts)))
 
 
 def _separator(texts: Sequence[str]) -> str:
@@ -177,7 +177,7 @@ def _document_file(parts: Sequence[Line]) -> MarkdownFile:
         for passage in passages
     ]
     path = _folder(parts[0], "documents", f"{parts[0]['id']}.md")
-    return MarkdownFile(path, to_markdown(fields, "".join(passage["text"] for passage in passages)))
+    return MarkdownFile(path, to_markdown_file(fields, "".join(passage["text"] for passage in passages)))
 
 
 def _document_line(fields: dict[str, Any], body: str) -> dict[str, Any]:

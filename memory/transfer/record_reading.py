@@ -21,7 +21,7 @@ class CalledFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ClientToolCall:
     """A call of a client's tool."""
 
     id: str
@@ -34,7 +34,7 @@ class ChatMessage:
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str | tuple[Mapping[str, Any], ...]
-    tool_calls: tuple[ToolCall, ...] | None = None
+    tool_calls: tuple[ClientToolCall, ...] | None = None
     tool_call_id: str | None = None
 
 
@@ -55,7 +55,7 @@ class _OpenRound:
     exchange: tuple[ChatMessage, ...]
     proposals: tuple[Mapping[str, Any], ...]
     text: str
-    tool_calls: tuple[ToolCall, ...]
+    tool_calls: tuple[ClientToolCall, ...]
     appends: bool
     follows: str | None
     model: str | None

@@ -121,7 +121,7 @@ class Restoring:
             for some in batches(of_user, MOST_TURNS):
                 numbers = [number for turn in some for number in turn.numbers]
                 _add(outcome, await self.fences.store(user_id, numbers, partial(restored.write, user_id, some)))
-            self.memory.parts.bounds.touch(user_id)
+            self.memory.parts.retention.touch(user_id)
 
     async def _store_document(self, given: NumberedDocument, writing: Writing) -> Stored:
         return _came_of(given.numbers, await restore_document(self.memory, given.parts, writing))
@@ -191,7 +191,7 @@ class Restoring:
             for some in batches(of_user, MOST_KNOWN_FACTS):
                 store = partial(self._store_some, user_id, some)
                 _add(outcome, await self.fences.store(user_id, [number for number, _ in some], store))
-            self.memory.parts.bounds.touch(user_id)
+            self.memory.parts.retention.touch(user_id)
             await self.memory.parts.points.sync_soon(user_id)
 
     async def _store_some(self, user_id: str, given: Sequence[tuple[int, Fact]], writing: Writing) -> Stored:

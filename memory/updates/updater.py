@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import uuid4
 
-from recollect.memory.background.sweep import Sweep, end
+from recollect.memory.background.sweep import Sweep, end_tasks
 from recollect.memory.ports.store import Store
 from recollect.memory.updates.user_work import LEASE, RETRY, StepWork, UserWork, WorkContext
 from recollect.memory.values.times import Clock
@@ -209,7 +209,7 @@ class Updater:
         _, late = await asyncio.wait(tasks, timeout=seconds)
         if late:
             logger.warning("updates left for the next start", extra={"action": "updates_aborted", "users": len(late)})
-        await end(*late)
+        await end_tasks(*late)
 
     async def _find_left(self) -> None:
         """Start work for users with pending updates whom this process does not work for yet.

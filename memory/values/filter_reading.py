@@ -42,7 +42,7 @@ def read_filter(said: object, *, field: str = "filter") -> Filter:
     Raises:
         InvalidRequest: it describes none; the error names the place, such as `filter.priority.gte`.
     """
-    return _Reading().objects(said, field, depth=0)
+    return _ConditionCount().objects(said, field, depth=0)
 
 
 def read_filter_text(text: str, *, field: str = "filter") -> Filter:
@@ -51,10 +51,10 @@ def read_filter_text(text: str, *, field: str = "filter") -> Filter:
     Raises:
         InvalidRequest: see `read_filter`; or the text is no JSON.
     """
-    return read_filter(read_json(text, field=field), field=field)
+    return read_filter(read_json_object(text, field=field), field=field)
 
 
-def read_json(text: str, *, field: str = "filter") -> dict[str, Any]:
+def read_json_object(text: str, *, field: str = "filter") -> dict[str, Any]:
     """Return the object that a text of JSON holds.
 
     Raises:
@@ -69,7 +69,7 @@ def read_json(text: str, *, field: str = "filter") -> dict[str, Any]:
     return cast("dict[str, Any]", said)
 
 
-class _Reading:
+class _ConditionCount:
     """Counts the conditions of one filter while it is read."""
 
     def __init__(self) -> None:

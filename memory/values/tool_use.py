@@ -68,19 +68,19 @@ def uses_of(result: Mapping[str, Any]) -> Sequence[Json]:
     return uses
 
 
-def shown(use: Mapping[str, Any]) -> Json:
+def shown_use(use: Mapping[str, Any]) -> Json:
     """Return a stored use as the HTTP contract shows it."""
     return {name: use.get(name) for name in _SHOWN}
 
 
-def bounded(use: Mapping[str, Any]) -> Json:
+def bounded_use(use: Mapping[str, Any]) -> Json:
     """Return a use that came from elsewhere within the bounds."""
     call = call_of(use["id"], use["name"], use["args"])
     kept = use_of(call, use["content"], ms=use.get("ms"), error=use.get("error"), found=use.get("found") or ())
     return {**kept, "error": None if kept["error"] is None else _fitting(kept["error"], MOST_NAME_CHARACTERS)}
 
 
-def without(result: Mapping[str, Any], is_gone: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any]:
+def uses_without(result: Mapping[str, Any], is_gone: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any]:
     """Return the result without the texts of uses for which `is_gone` holds; `result` itself if there are none."""
     uses = uses_of(result)
     kept = [blank(use) if is_gone(use) else use for use in uses]

@@ -12,8 +12,7 @@ from recollect.memory.values.further_message import FurtherMessage, further_json
 from recollect.memory.values.left_out import read_record
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import iso
-from recollect.memory.values.tool_use import shown as shown_use
-from recollect.memory.values.tool_use import uses_of
+from recollect.memory.values.tool_use import shown_use, uses_of
 from recollect.memory.values.update import Step, StepName, Update
 
 Role = Literal["user", "assistant"]

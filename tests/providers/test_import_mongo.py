@@ -13,7 +13,7 @@ from pymongo import AsyncMongoClient
 from pymongo.asynchronous.database import AsyncDatabase
 
 from recollect.memory.transfer.line_source import SourceHoldings
-from recollect.memory.transfer.sources.mongo import merged, read_mongo
+from recollect.memory.transfer.sources.mongo import merged_messages, read_mongo
 from recollect.memory.values.errors import InvalidRequest, StoreUnavailable
 
 AT = datetime(2025, 6, 22, 9, 0, tzinfo=UTC)
@@ -206,6 +206,6 @@ def test_each_message_stands_for_one_of_the_other_side() -> None:
 
     history = [fields("a", "ok", 0), fields("b", "ok", 60)]
     others = [fields("c", "ok", 59), fields("d", "ok", 1), fields("e", "ok", 61), fields("a", "other", 500)]
-    assert [one["message_id"] for one in merged(history, others)] == ["a", "b", "e"]
-    assert merged([], others[:1]) == others[:1]
-    assert [one["message_id"] for one in merged([{**history[0], "timestamp": "?"}], others[:1])] == ["a", "c"]
+    assert [one["message_id"] for one in merged_messages(history, others)] == ["a", "b", "e"]
+    assert merged_messages([], others[:1]) == others[:1]
+    assert [one["message_id"] for one in merged_messages([{**history[0], "timestamp": "?"}], others[:1])] == ["a", "c"]

@@ -8,7 +8,7 @@ import pytest
 from qdrant_client import AsyncQdrantClient, models
 
 from recollect.memory.transfer.line_source import SourceHoldings, SourceLine, Unreadable
-from recollect.memory.transfer.sources.qdrant import names_in, read_qdrant
+from recollect.memory.transfer.sources.qdrant import names_of_collection, read_qdrant
 from recollect.memory.values.errors import InvalidRequest, StoreUnavailable
 
 _NAMESPACE = UUID(int=1)
@@ -104,7 +104,7 @@ async def test_a_name_that_could_be_read_in_two_ways_needs_the_user(client: Asyn
     ],
 )
 def test_names_are_told_apart_where_they_can_be(name: str, user: str | None, expected: tuple[str, str] | None) -> None:
-    assert names_in(name, user_id=user) == expected
+    assert names_of_collection(name, user_id=user) == expected
 
 
 async def test_a_server_that_cannot_be_read_is_a_sentence_without_its_key() -> None:

@@ -10,7 +10,7 @@ from recollect.memory.ports.chat_model import ChatRequest, Usage
 from recollect.memory.providers.catalog import open_chat_model
 from recollect.memory.providers.chat_messages import to_langchain
 from recollect.memory.providers.langchain_chat import NativeDialect
-from recollect.memory.providers.native_chat import build
+from recollect.memory.providers.native_chat import build_native_chat
 from recollect.memory.providers.presets import PRESETS
 from recollect.memory.providers.roles import endpoint
 from recollect.memory.values.errors import ConfigurationError, InvalidRequest, ModelUnavailable
@@ -66,7 +66,7 @@ async def test_it_is_built_without_a_network(provider: str) -> None:
 async def test_tools_take_the_provider_s_own_form(provider: str) -> None:
     source = endpoint(configured(provider))
     assert source is not None
-    model = build(source, model=PROVIDERS[provider], timeout_seconds=5)
+    model = build_native_chat(source, model=PROVIDERS[provider], timeout_seconds=5)
     bound, options = NativeDialect(json_options={"a": 1}).prepare(model, EXTRACT)
     assert options == {}
     assert DECIDE["function"]["name"] in repr(bound)

@@ -15,7 +15,7 @@ from recollect.api.cli.command_context import CommandContext
 from recollect.api.cli.owner import OwnerRefused
 from recollect.api.cli.sync.folder import STATE, Folder
 from recollect.api.cli.sync.memory_side import MemorySide
-from recollect.api.cli.sync.sync_pass import FactsPass, Outcome, TurnsPass
+from recollect.api.cli.sync.sync_pass import FactsPass, PassResult, TurnsPass
 from recollect.api.cli.terminal.connection import connection
 from recollect.api.cli.terminal.plain_text import safe
 
@@ -86,8 +86,8 @@ class _Syncing:
                 code = 1
         return code
 
-    def _pass(self) -> Outcome:
-        outcome, state = Outcome(), self.folder.state()
+    def _pass(self) -> PassResult:
+        outcome, state = PassResult(), self.folder.state()
         try:
             there = FactsPass(self.folder, self.memory, state, self.force).run(outcome)
             TurnsPass(self.folder, self.memory, state, self._seen).run(there, outcome)

@@ -24,12 +24,12 @@ CONFLICT = ".conflict.md"
 MOST_FILE_BYTES = 4_000_000
 
 
-def hash_of(content: bytes) -> str:
+def file_hash(content: bytes) -> str:
     """Return the hash by which files are compared."""
     return sha256(content).hexdigest()
 
 
-def kind_of(path: str) -> str | None:
+def kind_of_file(path: str) -> str | None:
     """Return the kind of a file by its path: "fact", "summary" or "turn"; None for others."""
     parts = PurePosixPath(path).parts
     if not path.endswith(".md") or parts[-1].startswith("."):
@@ -133,7 +133,7 @@ class Folder:
                 continue
             content = self.read(path)
             if content is not None:
-                found[path] = hash_of(content)
+                found[path] = file_hash(content)
                 self._seen[path] = (known, found[path])
         return found
 
@@ -186,7 +186,7 @@ class Folder:
             for name in names:
                 file = Path(folder) / name
                 path = file.relative_to(self.base).as_posix()
-                if kind_of(path) is None or file.is_symlink():
+                if kind_of_file(path) is None or file.is_symlink():
                     continue
                 try:
                     told = file.stat()

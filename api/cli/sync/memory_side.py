@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from recollect.api.cli.owner import OwnerRefused
-from recollect.api.cli.sync.folder import hash_of
+from recollect.api.cli.sync.folder import file_hash
 from recollect.api.cli.sync.texts import fact_text, summary_text, turn_text
-from recollect.api.cli.terminal.client import Client
+from recollect.api.cli.terminal.client import TerminalClient
 from recollect.memory.transfer.file_names import file_name
 from recollect.memory.values.fact import is_key
 
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class WantedFile:
     """A file that the memory calls for, and the line of the export that it was made of."""
 
     path: str
@@ -29,18 +29,18 @@ class Item:
     @property
     def hash(self) -> str:
         """Of its content."""
-        return hash_of(self.content)
+        return file_hash(self.content)
 
 
 @dataclass
 class Snapshot:
     """Facts and summaries by their files' paths; `fact_ids` includes facts in any state, `threads` is by folder."""
 
-    items: dict[str, Item] = field(default_factory=dict[str, Item])
+    items: dict[str, WantedFile] = field(default_factory=dict[str, WantedFile])
     fact_ids: set[str] = field(default_factory=set[str])
     threads: dict[str, Json] = field(default_factory=dict[str, Json])
 
-    def of_id(self, fact_id: str | None) -> Item | None:
+    def of_id(self, fact_id: str | None) -> WantedFile | None:
         """Return the fact's file."""
         return next((one for one in self.items.values() if one.kind == "fact" and one.id == fact_id), None)
 
@@ -53,7 +53,7 @@ class MemorySide:
         Refused: from any call.
     """
 
-    client: Client
+    client: TerminalClient
     user_id: str
 
     def snapshot(self) -> Snapshot:
@@ -66,17 +66,17 @@ class MemorySide:
                 known += [line] if _is_shown(line) else []
             else:
                 path = f"{file_name(line['thread_id'])}/summary.md"
-                snapshot.items[path] = Item(path, "summary", line["thread_id"], summary_text(line), line)
+                snapshot.items[path] = WantedFile(path, "summary", line["thread_id"], summary_text(line), line)
         for line in sorted(known, key=_by_claim):
             path = f"facts/{line['key'] or line['id']}.md"
             if path in snapshot.items:
                 path = f"facts/{line['id']}.md"
-            snapshot.items[path] = Item(path, "fact", line["id"], fact_text(line), line)
+            snapshot.items[path] = WantedFile(path, "fact", line["id"], fact_text(line), line)
         for thread in self.client.threads(self.user_id)["items"]:
             snapshot.threads[file_name(thread["thread_id"])] = thread
         return snapshot
 
-    def turns(self, thread_id: str | None) -> Iterator[Item]:
+    def turns(self, thread_id: str | None) -> Iterator[WantedFile]:
         """Yield the turns of a thread, or of all."""
         messages: list[Json] = []
         query: dict[str, str | list[str]] = {"type": ["message", "turn"]}
@@ -87,7 +87,7 @@ class MemorySide:
                 messages.append(line)
                 continue
             path = f"{file_name(line['thread_id'])}/turns/{file_name(line['turn_id'])}.md"
-            yield Item(path, "turn", line["turn_id"], turn_text(line, messages), line)
+            yield WantedFile(path, "turn", line["turn_id"], turn_text(line, messages), line)
             messages = []
 
     def _lines(self, query: dict[str, str | list[str]]) -> Iterator[Json]:

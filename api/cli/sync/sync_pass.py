@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from recollect.api.cli.owner import OwnerRefused
-from recollect.api.cli.sync.folder import FileState, Folder, SyncState, conflict_of, hash_of, kind_of
-from recollect.api.cli.sync.memory_side import Item, MemorySide, Snapshot
+from recollect.api.cli.sync.folder import FileState, Folder, SyncState, conflict_of, file_hash, kind_of_file
+from recollect.api.cli.sync.memory_side import MemorySide, Snapshot, WantedFile
 from recollect.api.cli.sync.texts import FactFile, gone_text, read_fact, read_summary
 from recollect.memory.transfer.front_matter import NoFrontMatter
 from recollect.memory.values.errors import RecollectError
@@ -37,7 +37,7 @@ def verdict(base: str | None, here: str | None, there: str | None) -> Verdict:
 
 
 @dataclass
-class Outcome:
+class PassResult:
     """The result of a pass, one sentence for each action; `open` names what waits for a person."""
 
     done: list[str] = field(default_factory=list[str])
@@ -55,7 +55,7 @@ class FactsPass:
     is_forced: bool
     _edited: list[tuple[str, str | None, str]] = field(init=False, default_factory=list[tuple[str, str | None, str]])
 
-    def run(self, outcome: Outcome) -> Snapshot:
+    def run(self, outcome: PassResult) -> Snapshot:
         """Run one pass; return the memory as it was at its beginning.
 
         Raises:
@@ -63,9 +63,9 @@ class FactsPass:
             Refused: the service cannot be reached.
         """
         there = self.memory.snapshot()
-        here = {path: content for path, content in self.folder.files().items() if kind_of(path) != "turn"}
+        here = {path: content for path, content in self.folder.files().items() if kind_of_file(path) != "turn"}
         self._undo_renames(here, there, outcome)
-        paths = {*here, *there.items, *(path for path in self.state.files if kind_of(path) != "turn")}
+        paths = {*here, *there.items, *(path for path in self.state.files if kind_of_file(path) != "turn")}
         verdicts = {path: self._verdict(path, here, there) for path in paths}
         if not self.is_forced:
             self._check(verdicts, here, there)
@@ -97,7 +97,7 @@ class FactsPass:
     def _check(self, verdicts: dict[str, Verdict], here: dict[str, str], there: Snapshot) -> None:
         """Refuse what looks like a mistake: an emptied folder, or another memory."""
         for kind in ("fact", "summary"):
-            known = [path for path in self.state.files if kind_of(path) == kind]
+            known = [path for path in self.state.files if kind_of_file(path) == kind]
             standing = [path for path in known if path in there.items]
             forgotten = [path for path in standing if path not in here and verdicts[path] is Verdict.TO_MEMORY]
             if len(forgotten) > 1 and len(forgotten) == len(standing):
@@ -105,16 +105,16 @@ class FactsPass:
                     f"All {len(forgotten)} {_PLURAL[kind]} are gone from {self.folder.base}, which would remove them "
                     "from the memory; nothing was done. Put the files back, or say --force."
                 )
-        ids = {one.id for path, one in self.state.files.items() if kind_of(path) == "fact"}
+        ids = {one.id for path, one in self.state.files.items() if kind_of_file(path) == "fact"}
         if len(ids) > 1 and not ids & there.fact_ids:
             raise NotThisMemory(
                 f"None of the facts in {self.folder.base} is in this memory: it is another one, or was erased. Nothing "
                 "was done; name the right service, or say --force to remove the files too."
             )
 
-    def _undo_renames(self, here: dict[str, str], there: Snapshot, outcome: Outcome) -> None:
+    def _undo_renames(self, here: dict[str, str], there: Snapshot, outcome: PassResult) -> None:
         """Give renamed files of facts their names back: a fact's name is its key, or its id."""
-        for path in [path for path in here if kind_of(path) == "fact" and path not in self.state.files]:
+        for path in [path for path in here if kind_of_file(path) == "fact" and path not in self.state.files]:
             try:
                 named = self._fact(path).id
             except NoFrontMatter:
@@ -125,7 +125,7 @@ class FactsPass:
                 here[item.path] = here.pop(path)
                 outcome.done.append(f"renamed {path} to {item.path}: a fact's file has the name of its key or id")
 
-    def _is_open(self, path: str, here: dict[str, str], there: Snapshot, outcome: Outcome) -> bool:
+    def _is_open(self, path: str, here: dict[str, str], there: Snapshot, outcome: PassResult) -> bool:
         """Tell whether an earlier conflict is undecided; keep the memory's version beside it up to date."""
         beside = conflict_of(path)
         if not self.folder.has(beside):
@@ -137,7 +137,7 @@ class FactsPass:
         self._conflict(path, item, outcome)
         return True
 
-    def _says_the_same(self, path: str, item: Item | None) -> bool:
+    def _says_the_same(self, path: str, item: WantedFile | None) -> bool:
         """Tell whether the file differs in form alone: an interrupted sync may have sent it before."""
         content = self.folder.read(path)
         if item is None or content is None:
@@ -150,7 +150,7 @@ class FactsPass:
             return False
         return given.key == item.line["key"] and not given.changes(item.line)
 
-    def _conflict(self, path: str, item: Item | None, outcome: Outcome) -> None:
+    def _conflict(self, path: str, item: WantedFile | None, outcome: PassResult) -> None:
         """Write the memory's version beside the file. Once that is removed, the file's version wins."""
         beside, content = conflict_of(path), gone_text() if item is None else item.content
         if self.folder.read(beside) != content:
@@ -160,13 +160,13 @@ class FactsPass:
             f"conflict {path}: changed here and in the memory, whose version is {beside}; edit {path} and delete that"
         )
 
-    def _record(self, path: str, item: Item | None) -> None:
+    def _record(self, path: str, item: WantedFile | None) -> None:
         if item is None:
             self.state.files.pop(path, None)
         else:
             self.state.files[path] = FileState(hash=item.hash, id=item.id)
 
-    def _to_file(self, path: str, item: Item | None, outcome: Outcome) -> None:
+    def _to_file(self, path: str, item: WantedFile | None, outcome: PassResult) -> None:
         if item is None:
             self.folder.remove(path)
             outcome.done.append(f"removed {path}")
@@ -175,10 +175,10 @@ class FactsPass:
             outcome.done.append(f"wrote {path}")
         self._record(path, item)
 
-    def _to_memory(self, path: str, here: str | None, there: Snapshot, outcome: Outcome) -> None:
+    def _to_memory(self, path: str, here: str | None, there: Snapshot, outcome: PassResult) -> None:
         """Send the edit; then replace the file with the memory's version of it."""
         try:
-            if kind_of(path) == "summary":
+            if kind_of_file(path) == "summary":
                 done = self._edit_summary(path, here, there)
                 made = path
             else:
@@ -192,14 +192,14 @@ class FactsPass:
         outcome.done.append(done)
         self._edited.append((path, here, made))
 
-    def _take_over(self, path: str, here: str | None, item: Item | None) -> None:
+    def _take_over(self, path: str, here: str | None, item: WantedFile | None) -> None:
         """Write the memory's current version, unless the file was edited again meanwhile."""
         self.state.files.pop(path, None)
         if item is None:
             return
         self._record(item.path, item)
         now = self.folder.read(path)
-        if here is not None and (now is None or hash_of(now) == here):
+        if here is not None and (now is None or file_hash(now) == here):
             self.folder.write(item.path, item.content)
             if item.path != path:
                 self.folder.remove(path)
@@ -266,10 +266,10 @@ class TurnsPass:
     state: SyncState
     seen: dict[str, Any]
 
-    def run(self, there: Snapshot, outcome: Outcome) -> None:
+    def run(self, there: Snapshot, outcome: PassResult) -> None:
         """Write turns that are new or changed, restore those that were edited, remove those that are gone."""
-        here = {path: content for path, content in self.folder.files().items() if kind_of(path) == "turn"}
-        tracked = {path: one.hash for path, one in self.state.files.items() if kind_of(path) == "turn"}
+        here = {path: content for path, content in self.folder.files().items() if kind_of_file(path) == "turn"}
+        tracked = {path: one.hash for path, one in self.state.files.items() if kind_of_file(path) == "turn"}
         edited = {_thread(path) for path, base in tracked.items() if here.get(path) != base}
         changed = {name for name, thread in there.threads.items() if self.seen.get(name) != thread or name in edited}
         gone = {_thread(path) for path in tracked} - there.threads.keys()
@@ -281,7 +281,7 @@ class TurnsPass:
         self.seen.clear()
         self.seen.update(there.threads)
 
-    def _turns(self, changed: set[str], there: Snapshot) -> Iterable[Item]:
+    def _turns(self, changed: set[str], there: Snapshot) -> Iterable[WantedFile]:
         """Yield the turns of the changed threads; where all have changed, in one request."""
         if changed and changed == there.threads.keys():
             yield from self.memory.turns(None)
@@ -289,14 +289,14 @@ class TurnsPass:
         for name in sorted(changed):
             yield from self.memory.turns(there.threads[name]["thread_id"])
 
-    def _follow(self, item: Item, here: str | None, base: str | None, outcome: Outcome) -> None:
+    def _follow(self, item: WantedFile, here: str | None, base: str | None, outcome: PassResult) -> None:
         if here != item.hash:
             self.folder.write(item.path, item.content)
             is_edited = here is not None and here != base
             outcome.done.append(f"restored {item.path}: turns cannot be edited" if is_edited else f"wrote {item.path}")
         self.state.files[item.path] = FileState(hash=item.hash, id=item.id)
 
-    def _drop(self, path: str, here: str | None, base: str, outcome: Outcome) -> None:
+    def _drop(self, path: str, here: str | None, base: str, outcome: PassResult) -> None:
         del self.state.files[path]
         if here == base:
             self.folder.remove(path)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from recollect.memory.transfer.front_matter import NoFrontMatter, from_markdown, to_markdown
+from recollect.memory.transfer.front_matter import NoFrontMatter, from_markdown, to_markdown_file
 from recollect.memory.values.fact import is_key
 
 Json = dict[str, Any]
@@ -43,7 +43,7 @@ class FactFile:
 def fact_text(line: Mapping[str, Any]) -> bytes:
     """Return the file of a fact, from its line of an export."""
     names = [name for name in ("id", "key", *_EDITABLE, *_TOLD) if name != "statement" or line["key"] is not None]
-    return to_markdown({name: line[name] for name in names}, _text(line))
+    return to_markdown_file({name: line[name] for name in names}, _text(line))
 
 
 def read_fact(content: bytes, stem: str) -> FactFile:
@@ -72,7 +72,7 @@ def read_fact(content: bytes, stem: str) -> FactFile:
 
 def summary_text(line: Mapping[str, Any]) -> bytes:
     """Return the file of a summary, from its line of an export."""
-    return to_markdown({"thread_id": line["thread_id"], "by": line["by"]}, line["content"])
+    return to_markdown_file({"thread_id": line["thread_id"], "by": line["by"]}, line["content"])
 
 
 def read_summary(content: bytes) -> str:
@@ -94,12 +94,12 @@ def turn_text(turn: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) ->
     fields = {"thread_id": turn["thread_id"], "turn_id": turn["turn_id"], **times, "model": result.get("model")}
     titles = {"user": "User", "assistant": "Assistant"}
     parts = [f"## {one.get('name') or titles[one['role']]}\n\n{one['content']}" for one in messages]
-    return to_markdown(fields, "\n\n".join(parts))
+    return to_markdown_file(fields, "\n\n".join(parts))
 
 
 def gone_text() -> bytes:
     """Return the content of a conflict's file where the memory has nothing any more."""
-    return to_markdown({"gone": True}, GONE)
+    return to_markdown_file({"gone": True}, GONE)
 
 
 def _read(content: bytes) -> tuple[Json, str]:

@@ -22,7 +22,7 @@ from recollect.memory.values.times import utc_now
 YES = frozenset({"y", "yes"})
 
 
-def talk(told: CommandContext, *, user_id: str, thread_id: str | None, url: str | None) -> int:
+def talk_in_terminal(told: CommandContext, *, user_id: str, thread_id: str | None, url: str | None) -> int:
     """Talk until the input ends; return the exit code: 1 where a piped line failed.
 
     Raises:

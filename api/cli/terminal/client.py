@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from recollect.api.cli.owner import CONNECT_SECONDS, OwnerRefused, answer, check
+from recollect.api.cli.owner import CONNECT_SECONDS, OwnerRefused, check, read_answer
 
 SECONDS = 120.0
 """The longest silence of a service; streams send a keep-alive every 15 s."""
@@ -31,7 +31,7 @@ class Event(NamedTuple):
     data: Json
 
 
-class Client:
+class TerminalClient:
     """Calls a service over `http`, whose base URL is the service's; `place` names it in errors.
 
     Raises:
@@ -157,7 +157,7 @@ class Client:
             raise OwnerRefused(f"The service at {self._place} wants a key that it knows; set RECOLLECT_API_KEY.")
         if response.is_success and not response.content:
             return {}
-        return answer(response)
+        return read_answer(response)
 
     @contextmanager
     def _reached(self) -> Generator[None]:

@@ -8,22 +8,22 @@ import httpx
 
 from recollect.api.cli.command_context import CommandContext
 from recollect.api.cli.owner import check_there_is_something, client_at, reachable, serving_owner
-from recollect.api.cli.terminal.client import Client
+from recollect.api.cli.terminal.client import TerminalClient
 from recollect.memory.agents.address import key_header, service_address, uses_proxies
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.mem_config import IN_MEMORY
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceConnection:
+class TerminalConnection:
     """A client, and whether its service keeps its data in this DATA_DIR."""
 
-    client: Client
+    client: TerminalClient
     has_data_dir: bool
 
 
 @contextmanager
-def connection(told: CommandContext, url: str | None, *, may_be_new: bool = False) -> Generator[ServiceConnection]:
+def connection(told: CommandContext, url: str | None, *, may_be_new: bool = False) -> Generator[TerminalConnection]:
     """Provide the service at `url`; without one the owner of DATA_DIR, or a service of this process's own until exit.
 
     `may_be_new`: also where there is no DATA_DIR yet.
@@ -33,12 +33,12 @@ def connection(told: CommandContext, url: str | None, *, may_be_new: bool = Fals
     """
     if url is not None:
         with _elsewhere(url, told.api_key) as http:
-            yield ServiceConnection(Client(http, place=url), has_data_dir=_serves_data_dir(told, url))
+            yield TerminalConnection(TerminalClient(http, place=url), has_data_dir=_serves_data_dir(told, url))
         return
     owner = serving_owner(told.config)
     if owner is not None:
         with client_at(owner.url or "", token=owner.token) as http:
-            yield ServiceConnection(Client(http, place=owner.url or ""), has_data_dir=True)
+            yield TerminalConnection(TerminalClient(http, place=owner.url or ""), has_data_dir=True)
         return
     if not may_be_new:
         check_there_is_something(told.config)
@@ -48,7 +48,7 @@ def connection(told: CommandContext, url: str | None, *, may_be_new: bool = Fals
         embedded(told.make_app, shutdown_seconds=told.config.shutdown_seconds) as own,
         client_at(own.url, token=own.token) as http,
     ):
-        yield ServiceConnection(Client(http, place=own.url), has_data_dir=told.config.data_dir != IN_MEMORY)
+        yield TerminalConnection(TerminalClient(http, place=own.url), has_data_dir=told.config.data_dir != IN_MEMORY)
 
 
 def _elsewhere(url: str, api_key: str | None) -> httpx.Client:

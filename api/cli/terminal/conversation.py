@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from recollect.api.cli.owner import OwnerRefused
-from recollect.api.cli.terminal.client import Client, Event, parsed
+from recollect.api.cli.terminal.client import Event, TerminalClient, parsed
 from recollect.api.schemas.answers import (
     FactAnswer,
     FactsAnswer,
@@ -27,7 +27,7 @@ class Conversation:
         Refused: from any call: the service refused it, or cannot be reached.
     """
 
-    def __init__(self, client: Client, *, user_id: str, thread_id: str) -> None:
+    def __init__(self, client: TerminalClient, *, user_id: str, thread_id: str) -> None:
         self.user_id = user_id
         self.thread_id = thread_id
         self.client = client

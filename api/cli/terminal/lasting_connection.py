@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 
 from recollect.api.cli.command_context import CommandContext
-from recollect.api.cli.terminal.connection import ServiceConnection, connection
+from recollect.api.cli.terminal.connection import TerminalConnection, connection
 from recollect.api.cli.terminal.tables import plain_console
 
 
@@ -19,7 +19,7 @@ class LastingConnection:
         self._stack = ExitStack()
         self._console = plain_console(stderr=True)
 
-    def connect(self) -> ServiceConnection:
+    def connect(self) -> TerminalConnection:
         """Return the service at the URL, the current owner of DATA_DIR, or one that this process starts.
 
         Raises:

@@ -8,7 +8,7 @@ from pydantic import RootModel
 from rich.console import RenderableType
 
 from recollect.api.cli.command_context import CommandContext
-from recollect.api.cli.terminal.client import Client, parsed
+from recollect.api.cli.terminal.client import TerminalClient, parsed
 from recollect.api.cli.terminal.connection import connection
 from recollect.api.cli.terminal.plain_text import safe_json
 from recollect.api.cli.terminal.tables import facts_table, hits_table, plain_console, stats_table, threads_table
@@ -17,22 +17,22 @@ from recollect.api.schemas.answers import FactsAnswer, SearchAnswer, ThreadsAnsw
 Json = dict[str, Any]
 
 
-def facts(said: Json) -> RenderableType:
+def draw_facts(said: Json) -> RenderableType:
     """Draw facts."""
     return facts_table(parsed(FactsAnswer, said).items)
 
 
-def search(said: Json) -> RenderableType:
+def draw_hits(said: Json) -> RenderableType:
     """Draw the hits of a search."""
     return hits_table(parsed(SearchAnswer, said).hits)
 
 
-def threads(said: Json) -> RenderableType:
+def draw_threads(said: Json) -> RenderableType:
     """Draw a user's threads."""
     return threads_table(parsed(ThreadsAnswer, said).items)
 
 
-def stats(said: Json) -> RenderableType:
+def draw_counts(said: Json) -> RenderableType:
     """Draw counts."""
     return stats_table(parsed(RootModel[dict[str, int]], said).root)
 
@@ -40,7 +40,7 @@ def stats(said: Json) -> RenderableType:
 def look(
     told: CommandContext,
     url: str | None,
-    ask: Callable[[Client], Json],
+    ask: Callable[[TerminalClient], Json],
     draw: Callable[[Json], RenderableType],
     *,
     as_json: bool,

@@ -17,7 +17,7 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Control characters, invisible formats (bidirectional marks, tags), lone surrogates, private ones, other line ends."""
 
 
-def shown(text: str) -> str:
+def shown_text(text: str) -> str:
     r"""Return the text with every character named that a terminal would act on; line feeds and tabs stay.
 
     Carriage returns are dropped. `shown("\x1b[2J")` reads `␛[2J`.
@@ -26,13 +26,13 @@ def shown(text: str) -> str:
 
 
 def line(text: str) -> str:
-    """Return the text as `shown` does, on one line."""
-    return " ".join(shown(text).split())
+    """Return the text as `shown_text` does, on one line."""
+    return " ".join(shown_text(text).split())
 
 
 def safe(text: str, style: str = "") -> Text:
     """Return the text for Rich's printing and tables."""
-    return Text(shown(text), style=style)
+    return Text(shown_text(text), style=style)
 
 
 def safe_line(text: str, style: str = "") -> Text:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from recollect.api.cli.command_context import TALK, AsJson, DataDir, Url, User, told
-from recollect.memory.values.filter_reading import read_json
+from recollect.api.cli.command_context import TALK, AsJson, DataDir, Url, User, read_context
+from recollect.memory.values.filter_reading import read_json_object
 from recollect.memory.values.scope import check_id
 
 app = typer.Typer()
@@ -21,9 +21,9 @@ def chat(
 ) -> None:
     """Talk to the agent; `!help` lists what else there is to type. Lines may come through a pipe too."""
     _check(user, thread)
-    from recollect.api.cli.terminal.chat import talk
+    from recollect.api.cli.terminal.chat import talk_in_terminal
 
-    raise typer.Exit(talk(told(context, data_dir), user_id=user, thread_id=thread, url=url))
+    raise typer.Exit(talk_in_terminal(read_context(context, data_dir), user_id=user, thread_id=thread, url=url))
 
 
 @app.command(rich_help_panel=TALK)
@@ -38,14 +38,14 @@ def facts(  # noqa: PLR0913 - a command's options are its parameters
 ) -> None:
     """Show what is known of a user."""
     _check(user, thread)
-    asked = None if matching is None else read_json(matching, field="--filter")
+    asked = None if matching is None else read_json_object(matching, field="--filter")
     from recollect.api.cli.terminal import looking
 
     looking.look(
-        told(context, data_dir),
+        read_context(context, data_dir),
         url,
         lambda client: client.facts(user, thread_id=thread, matching=asked),
-        looking.facts,
+        looking.draw_facts,
         as_json=as_json,
     )
 
@@ -64,14 +64,14 @@ def search(  # noqa: PLR0913 - a command's options are its parameters
 ) -> None:
     """Search a user's memory."""
     _check(user, thread)
-    asked = None if matching is None else read_json(matching, field="--filter")
+    asked = None if matching is None else read_json_object(matching, field="--filter")
     from recollect.api.cli.terminal import looking
 
     looking.look(
-        told(context, data_dir),
+        read_context(context, data_dir),
         url,
         lambda client: client.search(user, text, thread_id=thread, top_k=top, matching=asked),
-        looking.search,
+        looking.draw_hits,
         as_json=as_json,
     )
 
@@ -84,7 +84,9 @@ def threads(
     _check(user)
     from recollect.api.cli.terminal import looking
 
-    looking.look(told(context, data_dir), url, lambda client: client.threads(user), looking.threads, as_json=as_json)
+    looking.look(
+        read_context(context, data_dir), url, lambda client: client.threads(user), looking.draw_threads, as_json=as_json
+    )
 
 
 @app.command(rich_help_panel=TALK)
@@ -103,10 +105,10 @@ def stats(
     from recollect.api.cli.terminal import looking
 
     looking.look(
-        told(context, data_dir),
+        read_context(context, data_dir),
         url,
         lambda client: client.stats(user, thread_id=thread),
-        looking.stats,
+        looking.draw_counts,
         as_json=as_json,
     )
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 from pydantic import BaseModel, Field
 
 from recollect.api.inspector.rendering import field_time
-from recollect.api.schemas.requests import MOST_TEXT, read_time
+from recollect.api.schemas.requests import MOST_TEXT, read_request_time
 from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.values.errors import InvalidRequest, Problem
 from recollect.memory.values.fact import Fact
@@ -44,7 +44,7 @@ class FactFields(BaseModel):
     version: Text = ""
 
 
-def fields_of(fact: Fact) -> FactFields:
+def form_fields(fact: Fact) -> FactFields:
     """Return the fields as the form shows them. A keyed fact's sentence is empty: a new value makes another one."""
     return FactFields(
         key=fact.key or "",
@@ -99,7 +99,7 @@ def _problem(name: str, given: FactFields) -> str | None:
         if name == "importance":
             float(text)
         elif name in TIMES and text:
-            read_time(text)
+            read_request_time(text)
     except ValueError:
         return "must be between 0 and 1" if name == "importance" else "must be a time such as 2026-01-31T09:30:00Z"
     return "is for facts with a key" if name == "statement" and text and not given.key.strip() else None
@@ -127,4 +127,4 @@ def _text(fields: FactFields, name: str) -> str:
 
 
 def _time(text: str) -> datetime:
-    return read_time(text).replace(microsecond=0)
+    return read_request_time(text).replace(microsecond=0)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Form
 from fastapi.responses import Response
 
-from recollect.api.inspector.known.fact_fields import LABELS, FactFields, differences, edit_of, fields_of
+from recollect.api.inspector.known.fact_fields import LABELS, FactFields, differences, edit_of, form_fields
 from recollect.api.inspector.known.owned import FactId, Owned, Writable
 from recollect.api.inspector.page import OpenPage, Page
 from recollect.api.state import OpenMemory
@@ -41,7 +41,7 @@ async def add_fact(page: OpenPage, owned: Writable, given: Given, memory: OpenMe
 async def ask_edit(page: OpenPage, owned: Writable, fact_id: FactId, memory: OpenMemory) -> Response:
     """Show the form with what is stored."""
     fact = await _open_fact(memory, owned, fact_id)
-    return _edit(page, owned, fact, fields_of(fact))
+    return _edit(page, owned, fact, form_fields(fact))
 
 
 @verbs.post("/{fact_id}/edit")
@@ -50,7 +50,7 @@ async def edit_fact(page: OpenPage, owned: Writable, fact_id: str, given: Given,
     fact = await _open_fact(memory, owned, fact_id)
     own = given.model_copy(update={"key": fact.key or ""})
     try:
-        await memory.facts.patch(owned.owner, fact_id, edit_of(own, fields_of(fact)), version=given.version)
+        await memory.facts.patch(owned.owner, fact_id, edit_of(own, form_fields(fact)), version=given.version)
     except InvalidRequest as error:
         return _edit(page, owned, fact, own, problems=error.problems)
     except VersionChanged:
@@ -88,7 +88,7 @@ def _edit(page: Page, owned: Owned, fact: Fact, given: FactFields, **shown: Any)
 def _changed(page: Page, owned: Owned, given: FactFields, stored: Fact) -> Response:
     """Show what is stored beside what was typed; what is sent then names the version that is shown now."""
     given = given.model_copy(update={"version": stored.version, "key": stored.key or ""})
-    return _edit(page, owned, stored, given, others=differences(given, fields_of(stored)), status=CHANGED)
+    return _edit(page, owned, stored, given, others=differences(given, form_fields(stored)), status=CHANGED)
 
 
 def _form(page: Page, owned: Owned, given: FactFields, *, status: int = 200, **shown: Any) -> Response:

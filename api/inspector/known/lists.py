@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from recollect.api.auth.caller import PathUser
 from recollect.api.inspector.known.facts_query import FactsQuery
-from recollect.api.inspector.known.owned import FactId, Seen, owned_by
+from recollect.api.inspector.known.owned import FactId, Seen, facts_owned_by
 from recollect.api.inspector.known.reviews import replaced_by, review_fields
 from recollect.api.inspector.page import OpenPage
 from recollect.api.routes.pages import fact_of_cursor, to_cursor
@@ -25,7 +25,7 @@ async def show_facts(
     page: OpenPage, user_id: PathUser, memory: OpenMemory, wanted: Annotated[FactsQuery, Query()]
 ) -> Response:
     """Show one page of facts, and whether some wait for approval."""
-    owned = owned_by(user_id, is_global=wanted.kind == "global", is_admin=page.caller.is_admin)
+    owned = facts_owned_by(user_id, is_global=wanted.kind == "global", is_admin=page.caller.is_admin)
     after = fact_of_cursor(wanted.cursor)
     facts, has_more = await memory.facts.listed(owned.owner, wanted.shown(memory.now()), limit=MOST_SHOWN, after=after)
     replaced = await replaced_by(memory, owned, facts)

@@ -44,7 +44,7 @@ class Owned:
 
 async def _seen(request: Request, user_id: PathUser, caller: WhoCalls) -> Owned:
     is_global = request.url.path.split("/")[4:5] == [GLOBAL]  # /users/{user_id}/facts/global
-    return owned_by(user_id, is_global=is_global, is_admin=caller.is_admin)
+    return facts_owned_by(user_id, is_global=is_global, is_admin=caller.is_admin)
 
 
 async def _writable(owned: Annotated[Owned, Depends(_seen)], caller: WhoCalls) -> Owned:
@@ -58,7 +58,7 @@ async def _writable(owned: Annotated[Owned, Depends(_seen)], caller: WhoCalls) -
     return owned
 
 
-def owned_by(user_id: str, *, is_global: bool, is_admin: bool) -> Owned:
+def facts_owned_by(user_id: str, *, is_global: bool, is_admin: bool) -> Owned:
     """Return the user's own facts, or the global ones, which administrators write."""
     return Owned(user_id, GLOBAL_USER if is_global else user_id, may_write=is_admin or not is_global)
 

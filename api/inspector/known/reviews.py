@@ -22,7 +22,7 @@ CHANGED = 412
 Text = Annotated[str, Field(max_length=MOST_TEXT)]
 
 
-class Review(BaseModel):
+class ReviewForm(BaseModel):
     """The fields of the form that decides: the version that was shown, and its texts, to show them again beside others.
 
     A form without a version was shown none.
@@ -34,7 +34,7 @@ class Review(BaseModel):
     back: Back = None
 
 
-Given = Annotated[Review, Form()]
+Given = Annotated[ReviewForm, Form()]
 
 
 @verbs.post("/{fact_id}/approve")
@@ -82,7 +82,7 @@ def review_fields(facts: list[Fact], replaced: Mapping[str, Fact]) -> dict[str, 
     }
 
 
-async def _changed(page: Page, owned: Owned, fact_id: str, memory: Memory, given: Review) -> Response:
+async def _changed(page: Page, owned: Owned, fact_id: str, memory: Memory, given: ReviewForm) -> Response:
     """Show what is stored beside what was shown; what is sent then names the version that is shown now."""
     fact = await memory.facts.fact(owned.owner, fact_id)
     replaced = await replaced_by(memory, owned, [fact])

@@ -13,7 +13,7 @@ from recollect.api.auth.caller import WhoCalls
 from recollect.api.auth.whose import Whose
 from recollect.api.openai.callers import callers_key, callers_own, check_model, wrong
 from recollect.api.openai.fate import remembered, stored_header, whole_or_streamed
-from recollect.api.openai.identity import thread_of, user_of
+from recollect.api.openai.identity import thread_of, user_of_request
 from recollect.api.openai.keeping import keeping_of
 from recollect.api.openai.memory_fields import ChatHeaders, memory_options
 from recollect.api.openai.messages import ClientMessages, split_messages
@@ -57,7 +57,7 @@ async def create_response(
 ) -> JSONResponse | StreamingResponse:
     """Run the turn; answer it whole, or as its events come."""
     _check_served(body)
-    kept = KeptResponses(services.memory, user_of(caller, body.user, headers, services), caller.agent_id)
+    kept = KeptResponses(services.memory, user_of_request(caller, body.user, headers, services), caller.agent_id)
     items = await kept.resolved(body.input)
     place = await find_place(kept, body, items, named=thread_of(body, headers, services))
     read = place.read(items)

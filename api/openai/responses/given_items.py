@@ -6,7 +6,7 @@ from typing import Any
 
 from recollect.api.openai.callers import wrong
 from recollect.api.openai.responses.items import read_items
-from recollect.graph.history import text_of
+from recollect.graph.history import content_text
 from recollect.memory.exchanges.given_exchange import GivenExchange, SaidMessage
 from recollect.memory.values.further_message import FurtherMessage
 from recollect.memory.values.text import message_problem
@@ -30,7 +30,7 @@ def given_exchanges(items: Sequence[Mapping[str, Any]], *, now: datetime, most: 
     made = list[GivenExchange]()
     leading = list[FurtherMessage]()
     for message, field in zip(read.messages, read.fields, strict=True):
-        role, text = message["role"], text_of(message["content"])
+        role, text = message["role"], content_text(message["content"])
         problem = message_problem(text, most=most)
         if problem is not None:
             raise wrong(f"{field}.content", problem)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from recollect.api.openai.callers import wrong
-from recollect.graph.history import text_of
+from recollect.graph.history import content_text
 
 Json = dict[str, Any]
 
@@ -84,7 +84,7 @@ def _message(at: str, item: Mapping[str, Any]) -> Json:
             _part(f"{at}.content.{place}", part, is_users=role == "user")
             for place, part in enumerate(_list(f"{at}.content", content))
         ]
-        content = parts if any(part["type"] != "text" for part in parts) else text_of(parts)
+        content = parts if any(part["type"] != "text" for part in parts) else content_text(parts)
     return {"role": "system" if role == "developer" else role, "content": content}
 
 

@@ -16,7 +16,7 @@ from pydantic import (
 
 from recollect.api.openai.memory_fields import MemoryFields
 from recollect.api.openai.requests import Choice, Objects, check_sendable
-from recollect.api.schemas.requests import Id, check_text
+from recollect.api.schemas.requests import Id, check_request_text
 from recollect.memory.values.scope import ID_PATTERN
 
 EXAMPLE: dict[str, Any] = {"model": "gpt-4.1-mini", "input": "Hi, I'm Ada.", "user": "ada", "conversation": "t1"}
@@ -49,7 +49,7 @@ def _check_metadata(value: dict[str, str]) -> dict[str, str]:
     if any(len(text) > MOST_PAIR_VALUE for text in value.values()):
         raise ValueError(f"must have values of at most {MOST_PAIR_VALUE} characters")
     for text in (*value, *value.values()):
-        check_text(text)
+        check_request_text(text)
     return value
 
 
@@ -71,7 +71,7 @@ ConversationId = Annotated[
     BeforeValidator(_conversation_id),
     WithJsonSchema({"anyOf": [ID, {"type": "object", "properties": {"id": ID}}]}),
 ]
-Text = Annotated[str, Field(strict=True), AfterValidator(check_text)]
+Text = Annotated[str, Field(strict=True), AfterValidator(check_request_text)]
 
 
 class TextConfig(BaseModel):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from recollect.memory.facts.wording import bounded
+from recollect.memory.facts.wording import clean_excerpt
 from recollect.memory.values.decision import Decision, FactScope, Proposal, RefusedProposal
 
 MOST_CHARACTERS = 200_000
@@ -54,7 +54,7 @@ def read_args(args: Mapping[str, Any]) -> Reading | None:
     return None if items is None else _read(items)
 
 
-def read_text(text: str) -> Reading | None:
+def read_decisions(text: str) -> Reading | None:
     """Read the decisions in a text that is JSON or holds it (in a fence, between prose); None without any.
 
     Read an empty object as an empty list of decisions.
@@ -216,10 +216,10 @@ def _tags(value: object) -> tuple[str, ...]:
 def _unreadable(reason: str, item: Mapping[str, object] | None = None) -> RefusedProposal:
     fields = item or {}
     return RefusedProposal(
-        decision=bounded(_text(_field(fields, "decision"))) or "",
+        decision=clean_excerpt(_text(_field(fields, "decision"))) or "",
         fact_id=None,
-        key=bounded(_text(fields.get("key"))),
-        value=bounded(_text(fields.get("value"))),
-        evidence=bounded(_text(_field(fields, "evidence"))) or "",
+        key=clean_excerpt(_text(fields.get("key"))),
+        value=clean_excerpt(_text(fields.get("value"))),
+        evidence=clean_excerpt(_text(_field(fields, "evidence"))) or "",
         reason=reason,
     )

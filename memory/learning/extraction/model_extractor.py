@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from typing_extensions import override
 
-from recollect.memory.learning.extraction.answer import MOST_CHARACTERS, Reading, read_args, read_text
+from recollect.memory.learning.extraction.answer import MOST_CHARACTERS, Reading, read_args, read_decisions
 from recollect.memory.learning.extraction.prompt import (
     FUNCTION,
     extraction_messages,
@@ -74,7 +74,7 @@ class ModelExtractor(Extractor):
         outage: ModelUnavailable | None = None
         usage = Usage()
         for chat in chats:
-            call = _Call(chat, request, self._rules, self._schema)
+            call = _ModelCalls(chat, request, self._rules, self._schema)
             try:
                 reading = await call.decisions()
                 missed = await self._missed(request, reading)
@@ -106,7 +106,7 @@ class ModelExtractor(Extractor):
 
 
 @dataclass
-class _Call:
+class _ModelCalls:
     """Asks one model. `usage` adds up over its calls; `_last` keeps the last call that was answered."""
 
     chat: ChatModel
@@ -211,7 +211,7 @@ def _read(reply: ChatReply) -> Reading | None:
         return None
     readings = [reading for reading in map(read_args, calls) if reading is not None]
     if not readings:
-        return read_text(reply.text)
+        return read_decisions(reply.text)
     return Reading(
         proposals=tuple(proposal for reading in readings for proposal in reading.proposals),
         refused=tuple(refused for reading in readings for refused in reading.refused),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from recollect.memory.facts.wording import bounded
+from recollect.memory.facts.wording import clean_excerpt
 from recollect.memory.values.decision import Proposal, RefusedProposal
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.fact import Fact, is_key
@@ -164,8 +164,8 @@ def _refused(proposal: Proposal, reason: str) -> RefusedProposal:
     return RefusedProposal(
         decision=proposal.decision,
         fact_id=None,
-        key=bounded(proposal.key),
-        value=bounded(proposal.value if proposal.value is not None else proposal.statement),
-        evidence=bounded(proposal.evidence) or "",
+        key=clean_excerpt(proposal.key),
+        value=clean_excerpt(proposal.value if proposal.value is not None else proposal.statement),
+        evidence=clean_excerpt(proposal.evidence) or "",
         reason=reason,
     )

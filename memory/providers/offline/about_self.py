@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from recollect.memory.providers.offline.clauses import Clause
-from recollect.memory.providers.offline.finding import Extracted, key_of, trimmed
+from recollect.memory.providers.offline.finding import Extracted, free_key, trimmed
 from recollect.memory.providers.offline.names import after_introduction
 from recollect.memory.providers.offline.vocabulary import (
     DIETS,
@@ -220,7 +220,7 @@ def _allergies(clause: Clause) -> list[Extracted]:
         found = pattern.match(clause.text)
         if found:
             listed = [trimmed(item) for item in _LISTED.split(found["what"])]
-            return [Extracted(key_of(item, "allergy_"), item, clause.evidence, ends) for item in listed if item]
+            return [Extracted(free_key(item, "allergy_"), item, clause.evidence, ends) for item in listed if item]
     return []
 
 

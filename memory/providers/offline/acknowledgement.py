@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from recollect.memory.providers.offline.finding import Extracted
-from recollect.memory.providers.offline.wording import sentence, told, told_ended
+from recollect.memory.providers.offline.wording import sentence, told_clause, told_ended
 from recollect.memory.values.fact import fold
 
 _THANKS = re.compile(r"\b(?:thanks|thank you|thx|cheers|danke|merci|gracias)\b", re.IGNORECASE)
@@ -36,11 +36,11 @@ def acknowledge(findings: Sequence[Extracted], known: Mapping[str, str], *, is_k
         elif before is None and finding.key == "name":
             greeting.append(f"Nice to meet you, {finding.value}.")
         elif before is None:
-            news.append(told(finding.key, finding.value))
+            news.append(told_clause(finding.key, finding.value))
         elif fold(before) == fold(finding.value):
-            again.append(told(finding.key, finding.value))
+            again.append(told_clause(finding.key, finding.value))
         else:
-            corrected.append(f"{told(finding.key, finding.value)}, not {before}")
+            corrected.append(f"{told_clause(finding.key, finding.value)}, not {before}")
     told_now = (
         [*_said("Corrected", corrected), *_said("Noted", news)] if is_kept else _said("Understood", [*corrected, *news])
     )

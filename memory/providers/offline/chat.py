@@ -10,8 +10,8 @@ from recollect.memory.ports.chat_model import ChatMessage, ChatModel, ChatReply,
 from recollect.memory.providers.offline.acknowledgement import NOT_KEPT, UNDERSTOOD, acknowledge, small_talk
 from recollect.memory.providers.offline.clauses import read_clauses
 from recollect.memory.providers.offline.extractor import NAME
-from recollect.memory.providers.offline.questions import KnownTexts, answer
-from recollect.memory.providers.offline.rules import overlaid, read
+from recollect.memory.providers.offline.questions import KnownTexts, answer_question
+from recollect.memory.providers.offline.rules import overlaid, read_findings
 
 CHARACTERS_PER_TOKEN = 4
 _MOST_QUESTIONS = 3
@@ -90,8 +90,8 @@ def _reply(request: ChatRequest) -> str:
     *earlier, last = said or [""]
     facts: Mapping[str, str] = request.memory.facts
     for text in earlier:
-        facts = overlaid(facts, read(text, facts))
-    findings = read(last, facts)
+        facts = overlaid(facts, read_findings(text, facts))
+    findings = read_findings(last, facts)
     is_kept = request.memory.is_kept
     acknowledged = acknowledge(findings, facts, is_kept=is_kept)
     known = KnownTexts(
@@ -101,7 +101,7 @@ def _reply(request: ChatRequest) -> str:
         passages=request.memory.passages,
     )
     asked = read_clauses(last).asked[:_MOST_QUESTIONS]
-    answers = dict.fromkeys(answer(question, known) for question in asked)
+    answers = dict.fromkeys(answer_question(question, known) for question in asked)
     reply = " ".join(part for part in (acknowledged, *answers) if part) or small_talk(last, known.facts.get("name"))
     return f"{reply} {NOT_KEPT}" if not is_kept and (findings or reply == UNDERSTOOD) else reply
 

@@ -10,7 +10,7 @@ from recollect.memory.learning.extraction.schema import WantedKeys
 from recollect.memory.ports.extractor import Extraction, ExtractionRequest, Extractor
 from recollect.memory.providers.offline.beginnings import began
 from recollect.memory.providers.offline.finding import Extracted
-from recollect.memory.providers.offline.rules import overlaid, read
+from recollect.memory.providers.offline.rules import overlaid, read_findings
 from recollect.memory.providers.offline.wording import stated
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.errors import InvalidRequest, Problem
@@ -48,7 +48,7 @@ def _proposals(request: ExtractionRequest) -> list[Proposal]:
     numbers = _numbers(request)
     proposals: list[Proposal] = []
     for turn in request.turns:
-        findings, at = read(turn.message, known), turn.at or request.now
+        findings, at = read_findings(turn.message, known), turn.at or request.now
         for finding in findings:
             made = _proposal(finding, known.get(finding.key), numbers.get(finding.key))
             proposals.append(replace(made, valid_from=began(finding.evidence, at)))

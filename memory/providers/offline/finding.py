@@ -43,7 +43,7 @@ def slug(text: str) -> str:
     return _NO_SLUG.sub("_", plain.lower()).strip("_") or f"{crc32(text.encode('utf-8', 'replace')):08x}"
 
 
-def key_of(text: str, prefix: str = "") -> str:
+def free_key(text: str, prefix: str = "") -> str:
     """Return a valid fact key made of free words, after `prefix`."""
     key = prefix + slug(text)
     return (key if key[0].isalpha() else f"my_{key}")[:_MOST_KEY_CHARACTERS].rstrip("_")

@@ -3,7 +3,7 @@
 import re
 
 from recollect.memory.providers.offline.clauses import Clause
-from recollect.memory.providers.offline.finding import Extracted, key_of, trimmed
+from recollect.memory.providers.offline.finding import Extracted, free_key, trimmed
 from recollect.memory.providers.offline.vocabulary import NO_THINGS, NO_VALUES
 
 _MINE = tuple(
@@ -55,7 +55,7 @@ def read_possessions(clause: Clause) -> list[Extracted]:
 
 def thing_key(thing: str) -> str:
     """Return the key of a thing in the user's words: "dog's name" is dog_name, "job" is occupation."""
-    key = key_of(thing)
+    key = free_key(thing)
     return _OTHER_NAMES.get(key, key)
 
 

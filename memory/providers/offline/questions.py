@@ -9,7 +9,7 @@ from recollect.memory.language.words import word_set
 from recollect.memory.providers.offline.possessions import thing_key
 from recollect.memory.providers.offline.rules import canonical
 from recollect.memory.providers.offline.tastes import DISLIKES, LIKES
-from recollect.memory.providers.offline.wording import sentence, told
+from recollect.memory.providers.offline.wording import sentence, told_clause
 from recollect.memory.values.fact import fold
 
 UNKNOWN = "I don't know that yet."
@@ -69,7 +69,7 @@ class KnownTexts:
     passages: Sequence[str] = ()
 
 
-def answer(question: str, known: KnownTexts) -> str:
+def answer_question(question: str, known: KnownTexts) -> str:
     """Return one or more sentences, or `UNKNOWN` where nothing known fits."""
     asked = fold(question[:_MOST_ASKED_CHARACTERS])
     if _ABOUT_ME.search(asked) or (asked.endswith("who am i") and "name" not in known.facts):
@@ -78,7 +78,7 @@ def answer(question: str, known: KnownTexts) -> str:
 
 
 def _everything(known: KnownTexts) -> str:
-    lines = [sentence(told(key, value)) for key, value in known.facts.items()] + list(known.notes)
+    lines = [sentence(told_clause(key, value)) for key, value in known.facts.items()] + list(known.notes)
     if not lines:
         return "I don't know anything about you yet."
     return "\n".join(["Here is what I know about you:", *(f"- {line}" for line in lines)])
@@ -119,7 +119,7 @@ def _of_facts(asked: str, facts: Mapping[str, str]) -> str:
     key = _key_asked_for(asked, facts)
     if key is None:
         return _am_i(asked, facts)
-    clause = told(key, facts[key])
+    clause = told_clause(key, facts[key])
     if _YES_NO.match(asked):
         return f"{'Yes' if _terms(facts[key]) <= _terms(asked) else 'No'}, {clause}."
     return sentence(clause)
@@ -131,7 +131,7 @@ def _am_i(asked: str, facts: Mapping[str, str]) -> str:
         return ""
     for key in ("name", "occupation", "nationality", "diet", "religion", "age", "hometown", "location"):
         if key in facts and _terms(facts[key]) and _terms(facts[key]) <= _terms(asked):
-            return f"Yes, {told(key, facts[key])}."
+            return f"Yes, {told_clause(key, facts[key])}."
     return ""
 
 

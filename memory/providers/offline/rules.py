@@ -15,7 +15,7 @@ _FORGET = re.compile(r"(?:please )?forget (?:about )?(?:the fact )?(?:that )?(?P
 _SPELLINGS = {"favorite": "favourite", "color": "colour"}
 
 
-def read(message: str, known: Mapping[str, str]) -> list[Extracted]:
+def read_findings(message: str, known: Mapping[str, str]) -> list[Extracted]:
     """Return the last finding for each key that the message names. Findings that end a value have known keys.
 
     A key that is known in another spelling (favorite, favourite) keeps the known one.

@@ -3,7 +3,7 @@
 import re
 
 from recollect.memory.providers.offline.clauses import Clause
-from recollect.memory.providers.offline.finding import Extracted, key_of, trimmed
+from recollect.memory.providers.offline.finding import Extracted, free_key, trimmed
 
 LIKES, DISLIKES = "likes_", "dislikes_"
 
@@ -57,7 +57,7 @@ def read_tastes(clause: Clause) -> list[Extracted]:
 
 
 def _key(prefix: str, thing: str) -> str:
-    return key_of(thing.removeprefix("to ").removeprefix("the "), prefix)
+    return free_key(thing.removeprefix("to ").removeprefix("the "), prefix)
 
 
 def _things(text: str) -> list[str]:

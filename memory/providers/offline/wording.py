@@ -27,7 +27,7 @@ _PEOPLE = {"children", "sons", "daughters", "dogs", "cats", "brothers", "sisters
 _NUMBERS = {"no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
 
 
-def told(key: str, value: str) -> str:
+def told_clause(key: str, value: str) -> str:
     """Return the clause said to the user: "you live in Paris"."""
     return _worded(key, value, 0)
 
@@ -42,7 +42,7 @@ def told_ended(key: str, value: str) -> str:
     form = _ENDED.get(key) or next((form for prefix, form in _ENDED.items() if key.startswith(prefix)), None)
     if form:
         return form.format(_with_article(value) if key == "occupation" else value)
-    return f"I no longer hold that {told(key, value)}"
+    return f"I no longer hold that {told_clause(key, value)}"
 
 
 def sentence(clause: str) -> str:

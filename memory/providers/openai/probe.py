@@ -10,7 +10,7 @@ import openai
 from recollect.memory.providers.endpoint import Endpoint, known_dimension
 from recollect.memory.providers.openai.client import model_ids, open_client
 from recollect.memory.providers.probe import Wanted
-from recollect.memory.providers.verdict import all_of, judge, key_refused, unreachable
+from recollect.memory.providers.verdict import all_of, judge_status, key_refused, unreachable
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.mem_config import MemoryConfig
 
@@ -91,7 +91,7 @@ class _Check:
             return await question
         except openai.APIStatusError as error:
             unknown = error.status_code == 404 or error.code in _NO_SUCH_MODEL
-            judge(self.source, 404 if unknown else error.status_code, setting)
+            judge_status(self.source, 404 if unknown else error.status_code, setting)
         except openai.APIConnectionError:
             unreachable(None)
         return None

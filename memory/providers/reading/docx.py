@@ -6,7 +6,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import mammoth  # pyright: ignore[reportMissingTypeStubs]
 
-from recollect.memory.providers.reading.html import to_markdown
+from recollect.memory.providers.reading.html import html_to_markdown
 from recollect.memory.providers.reading.limits import ForbiddenCall, ReadingLimits
 from recollect.memory.providers.reading.xml_parts import attributes_of, refuse_declarations
 
@@ -23,7 +23,7 @@ def read(file: BinaryIO, limits: ReadingLimits) -> tuple[list[str], str | None]:
     file.seek(0)
     unnamed = BytesIO(file.read())  # mammoth looks for files beside one that has a name
     made = _MAMMOTH.convert_to_html(unnamed, convert_image=_MAMMOTH.images.img_element(_nothing))
-    text, _ = to_markdown(made.value)
+    text, _ = html_to_markdown(made.value)
     return [text], None
 
 

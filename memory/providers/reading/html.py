@@ -17,11 +17,11 @@ _FOLLOWED = ("http:", "https:", "mailto:")
 
 def read(file: BinaryIO, limits: ReadingLimits) -> tuple[list[str], str | None]:
     """Return the text as one page of Markdown, and the page's title."""
-    text, title = to_markdown(file.read())
+    text, title = html_to_markdown(file.read())
     return [text], title
 
 
-def to_markdown(html: str | bytes) -> tuple[str, str | None]:
+def html_to_markdown(html: str | bytes) -> tuple[str, str | None]:
     """Return a page's Markdown, without scripts, styles and pictures, and its title."""
     soup = BeautifulSoup(html, "html.parser")
     title = soup.title.get_text(" ", strip=True) if soup.title is not None else None

@@ -19,7 +19,7 @@ def c_library() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def checked(returned: int) -> int:
+def checked_call(returned: int) -> int:
     """Return a call's result `returned`.
 
     Raises:
@@ -38,7 +38,7 @@ def drop_privileges() -> None:
         OSError: the kernel does not support it.
     """
     library = c_library()
-    checked(library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    checked_call(library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
     none = (ctypes.c_uint32 * 6)()
-    checked(library.capset(header, none))
+    checked_call(library.capset(header, none))

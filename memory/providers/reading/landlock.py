@@ -6,7 +6,7 @@ The kernel's three calls have no wrapper in C libraries; their numbers are equal
 import ctypes
 import os
 
-from recollect.memory.providers.reading.kernel import c_library, checked
+from recollect.memory.providers.reading.kernel import c_library, checked_call
 
 _CREATE, _RESTRICT = 444, 446
 _ASK_VERSION = 1
@@ -29,15 +29,15 @@ def forbid_files() -> None:
         OSError: the kernel has no Landlock, or it is switched off.
     """
     library = c_library()
-    version = checked(library.syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION)))
+    version = checked_call(library.syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION)))
     handled = _Handled(
         files=_FILES[min(version, max(_FILES))],
         network=_BIND_AND_CONNECT if version >= _NETWORK_SINCE else 0,
         scopes=_SOCKETS_AND_SIGNALS if version >= _SCOPES_SINCE else 0,
     )
     size = ctypes.c_size_t(ctypes.sizeof(handled))
-    rules = checked(library.syscall(_CREATE, ctypes.byref(handled), size, ctypes.c_uint32(0)))
+    rules = checked_call(library.syscall(_CREATE, ctypes.byref(handled), size, ctypes.c_uint32(0)))
     try:
-        checked(library.syscall(_RESTRICT, rules, ctypes.c_uint32(0)))
+        checked_call(library.syscall(_RESTRICT, rules, ctypes.c_uint32(0)))
     finally:
         os.close(rules)

@@ -3,7 +3,7 @@
 `os.unshare` would do the same, but needs Python 3.12. Containers mostly refuse the call.
 """
 
-from recollect.memory.providers.reading.kernel import c_library, checked
+from recollect.memory.providers.reading.kernel import c_library, checked_call
 
 _USER, _NETWORK, _IPC = 0x10000000, 0x40000000, 0x08000000
 
@@ -14,4 +14,4 @@ def leave_network() -> None:
     Raises:
         OSError: the kernel or the container does not allow it.
     """
-    checked(c_library().unshare(_USER | _NETWORK | _IPC))
+    checked_call(c_library().unshare(_USER | _NETWORK | _IPC))

@@ -4,7 +4,7 @@ import ctypes
 import errno
 import sys
 
-from recollect.memory.providers.reading.kernel import checked
+from recollect.memory.providers.reading.kernel import checked_call
 
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
 _UP_TO, _MASKED = 3, 7
@@ -74,7 +74,7 @@ def allow_listed_calls() -> None:
         _allow(_LIBRARY, rules, name)
     for name, comparison in _LIMITED.items():
         _allow(_LIBRARY, rules, name, comparison)
-    checked(_LIBRARY.seccomp_load(rules))
+    checked_call(_LIBRARY.seccomp_load(rules))
 
 
 def _allow(library: ctypes.CDLL, rules: int, name: str, comparison: _Comparison | None = None) -> None:
@@ -82,4 +82,4 @@ def _allow(library: ctypes.CDLL, rules: int, name: str, comparison: _Comparison 
     if number < 0:  # this processor has no such call
         return
     comparisons = (_Comparison * 1)(comparison) if comparison else None
-    checked(library.seccomp_rule_add_array(rules, _ALLOW, number, 1 if comparison else 0, comparisons))
+    checked_call(library.seccomp_rule_add_array(rules, _ALLOW, number, 1 if comparison else 0, comparisons))

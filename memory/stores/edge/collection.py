@@ -32,7 +32,7 @@ from recollect.memory.stores.points import (
     raw_score,
     read_entry,
     read_fingerprint,
-    read_owner,
+    read_user_id,
 )
 from recollect.memory.stores.private_folder import PrivateFolder
 from recollect.memory.values.errors import IndexUnavailable
@@ -272,7 +272,7 @@ class EdgeCollection(PointStore):
             str(record.id): record.payload or {}
             for record in self._shard.retrieve(wanted, with_payload=[USER, FINGERPRINT], with_vector=False)
         }
-        check_owners(points, {key: read_owner(payload) for key, payload in stored.items()})
+        check_owners(points, {key: read_user_id(payload) for key, payload in stored.items()})
         made_from = {key: read_fingerprint(payload) for key, payload in stored.items()}
         if any(made_from.get(point.entry.id, point.fingerprint) != point.fingerprint for point in points):
             self._mark()  # a point's text is replaced, and its old one stays in the files

@@ -86,13 +86,13 @@ class EdgeGenerations(Generations):
 
     @override
     @asynccontextmanager
-    async def copying(self) -> AsyncGenerator["EdgeCopying"]:
+    async def copying(self) -> AsyncGenerator[Copying]:
         self._rewritten_at = time.time()
         if self._successor is not None:
             await self._successor.close()
         await _on_disk(lambda: self._place.remove_after(self._number))
         async with self.successor() as opened:
-            yield EdgeCopying(self._current, opened)
+            yield Copying(opened, _Pages(self._current, opened).copy_some)
 
     @override
     async def promote(self) -> None:
@@ -175,21 +175,16 @@ class EdgeGenerations(Generations):
                 await opened.close()
 
 
-class EdgeCopying(Copying):
-    """Copies a collection's points unchanged into an empty one."""
+class _Pages:
+    """Copies a collection's points unchanged into an empty one, page by page."""
 
     def __init__(self, current: EdgeCollection, points: EdgeCollection) -> None:
         self._points = points
         self._current = current
         self._after: PointId | None = None
 
-    @property
-    @override
-    def points(self) -> EdgeCollection:
-        return self._points
-
-    @override
     async def copy_some(self) -> bool:
+        """Copy the next page; return False after the last one."""
         self._after = await self._current.copy_page(self._points, after=self._after)
         return self._after is not None
 

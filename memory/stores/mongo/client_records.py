@@ -15,7 +15,7 @@ from recollect.memory.stores.mongo.connection import (
     MongoConnection,
     MongoDatabase,
     Record,
-    key_of,
+    hidden_key,
 )
 from recollect.memory.values.scope import Scope
 
@@ -46,7 +46,7 @@ class MongoClientRecords(ClientRecords):
     @override
     async def record(self, *, user_id: str, record_id: str) -> ClientRecord | None:
         async with self._connection.use() as database:
-            found = await database[CLIENT_RECORDS].find_one({"user_id": user_id, "_id": key_of(user_id, record_id)})
+            found = await database[CLIENT_RECORDS].find_one({"user_id": user_id, "_id": hidden_key(user_id, record_id)})
         return None if found is None else _to_record(found)
 
     @override
@@ -64,7 +64,7 @@ class MongoClientRecords(ClientRecords):
     @override
     async def remove(self, *, user_id: str, record_id: str) -> bool:
         async with self._connection.use() as database:
-            one: Record = {"user_id": user_id, "_id": key_of(user_id, record_id)}
+            one: Record = {"user_id": user_id, "_id": hidden_key(user_id, record_id)}
             deleted = await database[CLIENT_RECORDS].delete_one(one)
         return deleted.deleted_count > 0
 
@@ -102,7 +102,7 @@ def _of(scope: Scope) -> Record:
 def _from_record(record: ClientRecord) -> Record:
     return {
         **MARK,
-        "_id": key_of(record.user_id, record.id),
+        "_id": hidden_key(record.user_id, record.id),
         "user_id": record.user_id,
         "thread_id": record.thread_id,
         "id": record.id,

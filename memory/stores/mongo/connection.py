@@ -140,6 +140,6 @@ async def open_connection(
         yield MongoConnection(MongoDatabase(chosen, prefix), prepare)
 
 
-def key_of(*ids: str) -> str:
+def hidden_key(*ids: str) -> str:
     """Return a document's key that hides its `ids`: for documents that may outlive an erased user's data."""
     return hashlib.sha256("/".join(ids).encode()).hexdigest()[:40]

@@ -36,7 +36,7 @@ from recollect.memory.stores.mongo.connection import (
     MongoConnection,
     MongoDatabase,
     Record,
-    key_of,
+    hidden_key,
 )
 from recollect.memory.stores.mongo.leaps import distinct_of
 from recollect.memory.values.scope import Scope
@@ -54,7 +54,7 @@ HOLDERS: Mapping[str, tuple[str, str | None]] = {
 }
 """For each collection that holds users' data: its data holder, and the field that names the thread."""
 WORK = frozenset({CLAIMS, QUEUE})
-"""Collections with a document for each user, or thread, that somebody works on: by a hash (`key_of`)."""
+"""Collections with a document for each user, or thread, that somebody works on: by a hash (`hidden_key`)."""
 NOBODYS = frozenset({PROCESSES, SCHEMA, ERASURES, TOMBSTONES})
 """Collections that hold no user's data; an erasure names its user until all is gone."""
 
@@ -85,7 +85,7 @@ class MongoErasures(Erasures):
         return bytes(found["secret"])
 
     @override
-    async def raise_fence(self, subject: str, erasure_id: str, *, at: datetime) -> Tombstone:
+    async def block(self, subject: str, erasure_id: str, *, at: datetime) -> Tombstone:
         user = subject.partition("/")[0]
         change: Record = {
             "$inc": {"epoch": 1},
@@ -99,7 +99,7 @@ class MongoErasures(Erasures):
             return _to_tombstone(raised)
 
     @override
-    async def lift_fence(self, subject: str, erasure_id: str, *, at: datetime) -> None:
+    async def unblock(self, subject: str, erasure_id: str, *, at: datetime) -> None:
         async with self._connection.use() as database:
             done = await database[TOMBSTONES].update_one(
                 {"_id": subject, "erasing": erasure_id},
@@ -162,7 +162,7 @@ class MongoErasures(Erasures):
         async with self._connection.use() as database:
             deleted = 0
             if scope.thread_id is None:
-                deleted += (await database[CLAIMS].delete_one({"_id": key_of(scope.user_id)})).deleted_count
+                deleted += (await database[CLAIMS].delete_one({"_id": hidden_key(scope.user_id)})).deleted_count
             async for keys in _queues(database, scope):
                 deleted += (await database[QUEUE].delete_many({"_id": {"$in": keys}})).deleted_count
         return deleted
@@ -173,7 +173,7 @@ class MongoErasures(Erasures):
         counted = 0
         async with self._connection.use() as database:
             if holder == "work" and scope.thread_id is None:
-                counted += await database[CLAIMS].count_documents({"_id": key_of(scope.user_id)})
+                counted += await database[CLAIMS].count_documents({"_id": hidden_key(scope.user_id)})
             for collection, (name, thread) in HOLDERS.items():
                 query: Record = {"user_id": scope.user_id}
                 if scope.thread_id is not None and thread is not None:
@@ -202,13 +202,13 @@ async def _upserted(database: MongoDatabase, key: str, change: Record) -> Record
 async def _queues(database: MongoDatabase, scope: Scope) -> AsyncIterator[list[str]]:
     """Yield the queue keys of the user's threads, or of the scope's one thread, in batches."""
     if scope.thread_id is not None:
-        yield [key_of(scope.user_id, scope.thread_id)]
+        yield [hidden_key(scope.user_id, scope.thread_id)]
         return
     for collection in (CONVERSATIONS, THREADS):
         after = ""
         query: Record = {"user_id": scope.user_id}
         while threads := await distinct_of(database[collection], "thread_id", limit=_THREADS, query=query, after=after):
-            yield [key_of(scope.user_id, thread) for thread in threads]
+            yield [hidden_key(scope.user_id, thread) for thread in threads]
             after = threads[-1]
 
 

@@ -28,7 +28,7 @@ from pymongo.errors import DuplicateKeyError
 from typing_extensions import override
 
 from recollect.memory.ports.thread_queue import ThreadQueue
-from recollect.memory.stores.mongo.connection import MARK, PROCESSES, QUEUE, MongoConnection, key_of
+from recollect.memory.stores.mongo.connection import MARK, PROCESSES, QUEUE, MongoConnection, hidden_key
 from recollect.memory.stores.thread_queue import LocalThreadQueue
 from recollect.memory.values.errors import StoreUnavailable, ThreadBusy
 from recollect.memory.values.scope import Scope
@@ -74,7 +74,7 @@ class MongoThreadQueue(ThreadQueue):
         """
         clock = asyncio.get_running_loop().time
         deadline = clock() + wait_seconds
-        ticket = _Ticket(key_of(scope.user_id, scope.thread), f"{self._owner}/{uuid4().hex}")
+        ticket = _Ticket(hidden_key(scope.user_id, scope.thread), f"{self._owner}/{uuid4().hex}")
         try:
             # Two local queues: `_arrivals` takes tickets in the order of the calls, and `_line` lets one waiter at a
             # time poll the server.

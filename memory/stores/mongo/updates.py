@@ -9,7 +9,7 @@ from pymongo.errors import DuplicateKeyError
 from typing_extensions import override
 
 from recollect.memory.ports.updates import Backlog, Claim, Updates
-from recollect.memory.stores.mongo.connection import CLAIMS, CONVERSATIONS, MARK, MongoConnection, Record, key_of
+from recollect.memory.stores.mongo.connection import CLAIMS, CONVERSATIONS, MARK, MongoConnection, Record, hidden_key
 from recollect.memory.stores.mongo.leaps import users_of
 from recollect.memory.stores.mongo.message_document import from_update
 from recollect.memory.stores.mongo.turns import reply_of, turns_of
@@ -132,7 +132,7 @@ class MongoUpdates(Updates):
 
     @override
     async def claim(self, user_id: str, *, owner: str, lease: timedelta, now: datetime) -> Claim | None:
-        free = {"_id": key_of(user_id), "$or": [{"owner": owner}, {"expires_at": {"$lte": now}}]}
+        free = {"_id": hidden_key(user_id), "$or": [{"owner": owner}, {"expires_at": {"$lte": now}}]}
         async with self._connection.use() as database:
             try:
                 held = await database[CLAIMS].find_one_and_update(
@@ -159,4 +159,4 @@ class MongoUpdates(Updates):
 
 
 def _held(claim: Claim) -> Record:
-    return {"_id": key_of(claim.user_id), "owner": claim.owner, "generation": claim.generation}
+    return {"_id": hidden_key(claim.user_id), "owner": claim.owner, "generation": claim.generation}

@@ -28,7 +28,7 @@ from recollect.memory.stores.points import (
     raw_score,
     read_entry,
     read_fingerprint,
-    read_owner,
+    read_user_id,
 )
 from recollect.memory.stores.qdrant.collection import QdrantCollection
 from recollect.memory.stores.qdrant.layout import CollectionLayout
@@ -173,7 +173,7 @@ class QdrantPoints(PointStore):
         stored = await self._collection.ask(
             lambda: self._client.retrieve(self._collection.address, ids, with_payload=[USER], with_vectors=False)
         )
-        check_owners(points, {str(record.id): read_owner(record.payload or {}) for record in stored})
+        check_owners(points, {str(record.id): read_user_id(record.payload or {}) for record in stored})
 
     async def _values(self, field: str, scope: Scope | None) -> list[str]:
         """Return the distinct values of `field` in the scope's points."""

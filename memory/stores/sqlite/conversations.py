@@ -14,7 +14,7 @@ from recollect.memory.stores.finished_turns import further_of
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.sqlite import message_queries as sql
 from recollect.memory.stores.sqlite.database import SqliteDatabase
-from recollect.memory.stores.sqlite.rows import hash_of, to_exchange, to_message, to_turn
+from recollect.memory.stores.sqlite.rows import text_hash, to_exchange, to_message, to_turn
 from recollect.memory.stores.update_json import is_indexed, update_from_json, update_to_json
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadOverview
@@ -35,7 +35,7 @@ class SqliteConversations(Conversations):
 
     @override
     async def accept(self, message: Message) -> Message:
-        values = {**_values(message), "hash": hash_of(message), "now": to_ms(message.created_at)}
+        values = {**_values(message), "hash": text_hash(message), "now": to_ms(message.created_at)}
         stored = await self._database.write(sql.ACCEPT, values)
         if stored:
             position, created_at = stored[0]
@@ -223,7 +223,7 @@ class SqliteConversations(Conversations):
     async def remove(self, *, user_id: str, turn_ids: Sequence[str]) -> int:
         if not turn_ids:
             return 0
-        return await self._database.erase(sql.several_removed(len(turn_ids)), (user_id, *turn_ids))
+        return await self._database.erase(sql.turns_removed(len(turn_ids)), (user_id, *turn_ids))
 
     @override
     async def delete(self, scope: Scope) -> int:

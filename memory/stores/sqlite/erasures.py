@@ -68,12 +68,12 @@ class SqliteErasures(Erasures):
         return (await self._database.read(SECRET))[0][0]
 
     @override
-    async def raise_fence(self, subject: str, erasure_id: str, *, at: datetime) -> Tombstone:
+    async def block(self, subject: str, erasure_id: str, *, at: datetime) -> Tombstone:
         values = {"subject": subject, "erasure": erasure_id, "at": to_ms(at)}
         return _to_tombstone((await self._database.write(RAISE, values))[0])
 
     @override
-    async def lift_fence(self, subject: str, erasure_id: str, *, at: datetime) -> None:
+    async def unblock(self, subject: str, erasure_id: str, *, at: datetime) -> None:
         await self._database.write(LIFT, {"subject": subject, "erasure": erasure_id, "at": to_ms(at)})
 
     @override

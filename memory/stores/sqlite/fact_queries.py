@@ -138,7 +138,7 @@ def several_facts(count: int) -> str:
     return f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND id IN ({', '.join('?' * count)})"
 
 
-def several_removed(count: int) -> str:
+def facts_removed(count: int) -> str:
     """Return the statement that deletes a user's facts by `count` ids."""
     return f"DELETE FROM facts WHERE user_id = ? AND id IN ({', '.join('?' * count)}) RETURNING 1"
 

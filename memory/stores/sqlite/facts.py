@@ -131,7 +131,7 @@ class SqliteFacts(Facts):
     async def remove(self, *, user_id: str, fact_ids: Sequence[str]) -> int:
         if not fact_ids:
             return 0
-        return await self._database.erase(sql.several_removed(len(fact_ids)), (user_id, *fact_ids))
+        return await self._database.erase(sql.facts_removed(len(fact_ids)), (user_id, *fact_ids))
 
     @override
     async def delete(self, scope: Scope) -> int:

@@ -11,7 +11,7 @@ from recollect.memory.stores.finished_turns import FinishedTurn, finished
 from recollect.memory.stores.json_text import to_json
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.stores.sqlite.message_queries import turns_statement
-from recollect.memory.stores.sqlite.rows import hash_of, message_columns, to_message, to_turn
+from recollect.memory.stores.sqlite.rows import message_columns, text_hash, to_message, to_turn
 from recollect.memory.stores.update_json import is_indexed, update_to_json
 from recollect.memory.values.further_message import further_json
 from recollect.memory.values.times import to_ms
@@ -27,7 +27,7 @@ _OF_A_MESSAGE = (None, None, 0, None, 2)
 """The last five of a user's message; they are its reply's."""
 
 
-def known_statement(ids: int) -> str:
+def imported_statement(ids: int) -> str:
     """Return the statement that finds messages of finished turns by `ids` imported ids."""
     return f"""
 SELECT {message_columns("message")} FROM messages AS message INDEXED BY messages_imported
@@ -108,7 +108,7 @@ class SqliteImports(Imports):
     async def known(self, user_id: str, imported_ids: Sequence[str]) -> dict[str, Message]:
         if not imported_ids:
             return {}
-        rows = await self._database.read(known_statement(len(imported_ids)), (user_id, *imported_ids))
+        rows = await self._database.read(imported_statement(len(imported_ids)), (user_id, *imported_ids))
         return {message.imported_id: message for message in map(to_message, rows) if message.imported_id is not None}
 
     @override
@@ -170,6 +170,6 @@ def _values(message: Message) -> tuple[Any, ...]:
         *(message.user_id, message.thread_id, message.turn_id, message.role, to_ms(message.created_at), message.name),
         *(message.content, to_json(message.metadata), message.imported_id, int(message.absent)),
         to_json(further_json(message.further)) if message.further else None,
-        hash_of(message),
+        text_hash(message),
         message.agent_id,
     )

@@ -197,6 +197,6 @@ WHERE message.user_id = ? AND message.turn_id IN ({", ".join("?" * count)}) AND 
 """
 
 
-def several_removed(count: int) -> str:
+def turns_removed(count: int) -> str:
     """Return the statement that deletes both messages of `count` turns of a user."""
     return f"DELETE FROM messages WHERE user_id = ? AND turn_id IN ({', '.join('?' * count)}) RETURNING 1 - absent"

@@ -65,7 +65,7 @@ def to_message(row: Row) -> Message:
     )
 
 
-def hash_of(message: Message) -> str | None:
+def text_hash(message: Message) -> str | None:
     """Return the hash that is stored beside what a user said; None for other messages."""
     return said_hash(message.content) if message.role == "user" and not message.absent else None
 

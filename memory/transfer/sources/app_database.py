@@ -18,11 +18,11 @@ from recollect.memory.transfer.sources.records import (
     USER,
     Home,
     Record,
-    fact_line,
+    first_text,
     messages_of,
+    note_fields,
     plain_text,
     tags_of,
-    text_of,
 )
 
 MAGIC = b"SQLite format 3\x00"
@@ -125,7 +125,7 @@ def _facts(record: Record, home: Home) -> Iterator[Said]:
     if not statement:
         return
     time = next((record[name] for name in TIME if record.get(name) is not None), None)
-    yield {**fact_line(statement, user_id=text_of(record, USER) or home.user_id, time=time), **tags_of(record)}
+    yield {**note_fields(statement, user_id=first_text(record, USER) or home.user_id, time=time), **tags_of(record)}
 
 
 def _value(value: object) -> Any:

@@ -8,7 +8,7 @@ from recollect.memory.transfer.line_source import SourceHoldings, Unreadable
 from recollect.memory.transfer.sources.app_database import MAGIC as DATABASE
 from recollect.memory.transfer.sources.app_database import SUFFIXES, is_database, read_database
 from recollect.memory.transfer.sources.files import Said, read_json
-from recollect.memory.transfer.sources.markdown import entry_files, read_entry
+from recollect.memory.transfer.sources.markdown import entry_files, read_entry_file
 from recollect.memory.transfer.sources.sessions import is_session, messages_in, read_session
 from recollect.memory.transfer.sources.tiered import SUMMARIES, is_tiered, read_tiered
 
@@ -66,7 +66,7 @@ class Reader:
             sessions = [one for one in self.paths if is_session(one)]
             yield from read_tiered(path, user_id=self.user_id, sessions=sessions)
         elif path.suffix == ".md":
-            yield from read_entry(path, user_id=self.user_id)
+            yield from read_entry_file(path, user_id=self.user_id)
         else:
             yield from read_session(path, user_id=self.user_id)
 

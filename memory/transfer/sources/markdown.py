@@ -6,7 +6,7 @@ from pathlib import Path
 from recollect.memory.transfer.front_matter import NoFrontMatter, from_markdown
 from recollect.memory.transfer.line_source import Unreadable
 from recollect.memory.transfer.sources.files import Said, modified
-from recollect.memory.transfer.sources.records import USER, Home, fact_line, messages_of, text_of, thread_name
+from recollect.memory.transfer.sources.records import USER, Home, first_text, messages_of, note_fields, thread_name
 
 ENTRIES = "entries"
 _DELETED = "deleted"
@@ -29,7 +29,7 @@ def entry_files(folder: Path) -> list[Path]:
     return sorted((path for path in found if _kind(path) in _KINDS), key=order)
 
 
-def read_entry(path: Path, *, user_id: str | None) -> Iterator[Said]:
+def read_entry_file(path: Path, *, user_id: str | None) -> Iterator[Said]:
     """Yield the message, fact or summary of the file; nothing for a fact that was replaced."""
     try:
         front, text = from_markdown(path.read_bytes(), is_foreign=True)
@@ -40,9 +40,9 @@ def read_entry(path: Path, *, user_id: str | None) -> Iterator[Said]:
         yield Unreadable(f"{path.name} cannot be read ({type(error).__name__}).")
         return
     body = text.strip()
-    whose = text_of(front, USER) or user_id
+    whose = first_text(front, USER) or user_id
     kind = _kind(path)
-    thread = text_of(front, ("conversation_id", "thread_id", "session_id")) or _conversation(path)
+    thread = first_text(front, ("conversation_id", "thread_id", "session_id")) or _conversation(path)
     if kind == "turns":
         home = Home(whose, thread, modified(path))
         metadata = {"model": front["model"]} if isinstance(front.get("model"), str) else {}
@@ -52,7 +52,7 @@ def read_entry(path: Path, *, user_id: str | None) -> Iterator[Said]:
         line = {"kind": "summary", "thread_id": thread_name(thread), "content": body}
         yield {**line, "user_id": whose} if whose else line
     elif front.get("replaced_by") in _NOBODY:
-        yield fact_line(body, user_id=whose, time=front.get("created_at"))
+        yield note_fields(body, user_id=whose, time=front.get("created_at"))
 
 
 def _kind(path: Path) -> str:

@@ -18,7 +18,7 @@ from pymongo.errors import PyMongoError
 
 from recollect.memory.transfer.import_line import BadLine, read_time
 from recollect.memory.transfer.line_source import SourceHoldings, SourceLine
-from recollect.memory.transfer.sources.records import THREAD, USER, Home, messages_of, text_of
+from recollect.memory.transfer.sources.records import THREAD, USER, Home, first_text, messages_of
 from recollect.memory.transfer.sources.unified import facts_in, is_absent, with_session
 from recollect.memory.values.errors import InvalidRequest, StoreUnavailable
 
@@ -111,7 +111,7 @@ async def _messages(database: AsyncDatabase[Document], user_id: str | None) -> A
     whose = {
         str(session["_id"]): owner
         async for session in database[SESSIONS].find({}, {"user_id": True})
-        if (owner := text_of(session, USER)) is not None
+        if (owner := first_text(session, USER)) is not None
     }
     threads: dict[Thread, list[Fields]] = {}
     for collection in TALKS:
@@ -119,7 +119,7 @@ async def _messages(database: AsyncDatabase[Document], user_id: str | None) -> A
         async for fields in _fields(database, collection, whose, user_id):
             found[_thread(fields)].append(fields)
         for thread, said in found.items():
-            threads[thread] = merged(threads.get(thread, []), said)
+            threads[thread] = merged_messages(threads.get(thread, []), said)
         whose = {thread: owner for owner, thread in found} | whose
     while threads:
         for fields in without_halves(threads.pop(next(iter(threads)))):
@@ -134,12 +134,12 @@ async def _fields(
             continue
         own = document["_id"]
         made = own.generation_time if isinstance(own, ObjectId) else None
-        home = Home(whose.get(text_of(document, THREAD) or "", user_id), time=made)
+        home = Home(whose.get(first_text(document, THREAD) or "", user_id), time=made)
         for fields in messages_of(document, home):
             yield with_session(fields, document) if collection == CONVERSATIONS else fields
 
 
-def merged(known: Iterable[Fields], others: Iterable[Fields]) -> list[Fields]:
+def merged_messages(known: Iterable[Fields], others: Iterable[Fields]) -> list[Fields]:
     """Merge one thread's messages from two collections, by time; a message in both is taken from the first, `known`.
 
     Two are the same by their id, or by role and content within two minutes. Each matches at most one of the other

@@ -69,7 +69,7 @@ def is_same_qdrant(source: str, own: str) -> bool:
     return _server(source) == _server(own)
 
 
-def names_in(collection: str, *, user_id: str | None) -> tuple[str, str] | None:
+def names_of_collection(collection: str, *, user_id: str | None) -> tuple[str, str] | None:
     """Return user and thread from a collection's name, or None where it is ambiguous."""
     rest = collection.removeprefix(PREFIX)
     if user_id is not None and rest.startswith(f"{user_id}_"):
@@ -104,7 +104,7 @@ async def _opened(source: str | AsyncQdrantClient) -> AsyncGenerator[AsyncQdrant
 
 
 async def _messages(client: AsyncQdrantClient, collection: str, user_id: str | None) -> list[Fields | Unreadable]:
-    named = names_in(collection, user_id=user_id)
+    named = names_of_collection(collection, user_id=user_id)
     found: list[Fields] = []
     offset: Any = None
     while True:

@@ -119,12 +119,12 @@ def facts_of(facts: Record, *, user_id: str | None, time: object = None) -> Iter
             continue
         key = fact_key(str(name))
         if key is None or len(text) > MOST_VALUE_CHARACTERS:
-            yield fact_line(f"{name}: {text}"[:MOST_STATEMENT_CHARACTERS], user_id=user_id, time=time)
+            yield note_fields(f"{name}: {text}"[:MOST_STATEMENT_CHARACTERS], user_id=user_id, time=time)
         else:
-            yield {**fact_line(text, user_id=user_id, time=time), "key": key}
+            yield {**note_fields(text, user_id=user_id, time=time), "key": key}
 
 
-def fact_line(statement: str, *, user_id: str | None, time: object = None) -> dict[str, Any]:
+def note_fields(statement: str, *, user_id: str | None, time: object = None) -> dict[str, Any]:
     """Return the fields of a note."""
     line: dict[str, Any] = {"kind": "fact", "value": statement}
     if user_id is not None:
@@ -163,7 +163,7 @@ def thread_name(text: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9._:@-]+', '-', text)[:100]}-{digest}"
 
 
-def text_of(record: Record, names: Sequence[str]) -> str | None:
+def first_text(record: Record, names: Sequence[str]) -> str | None:
     """Return the first field in `names` that has a value, as text; None for a list or an object."""
     value = scalar(_first(record, names))
     return None if value is None else str(value)
@@ -225,8 +225,8 @@ def _fields(record: Record, home: Home, role: str | None, content: str) -> dict[
     """Return the fields of one message; what neither record nor `home` gives is missing, and the import names it."""
     fields: dict[str, Any] = {"content": content, "message_id": _message_id(record, home, role)}
     # In a record of question and answer, "user" may be what the user said.
-    user_id = text_of(record, USER if role is None else USER[:2]) or home.user_id
-    thread_id = text_of(record, THREAD) or home.thread_id
+    user_id = first_text(record, USER if role is None else USER[:2]) or home.user_id
+    thread_id = first_text(record, THREAD) or home.thread_id
     if user_id:
         fields["user_id"] = user_id
     if thread_id:
@@ -248,11 +248,11 @@ def _message_id(record: Record, home: Home, role: str | None) -> str | None:
 
     None: the import derives an id from the message's time and text. `role` tells a question from its answer.
     """
-    own = text_of(record, ID)
+    own = first_text(record, ID)
     if own is None:
         if _first(record, TIME) is not None:
             return None
-        own = f"{text_of(record, THREAD) or home.thread_id or ''}:{home.number}"
+        own = f"{first_text(record, THREAD) or home.thread_id or ''}:{home.number}"
     whole = own if role is None else f"{own}:{role}"
     if 1 <= len(whole) <= MOST_ID_CHARACTERS and "\x00" not in whole:
         return whole

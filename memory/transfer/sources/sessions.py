@@ -16,9 +16,9 @@ from recollect.memory.transfer.sources.records import (
     Home,
     Record,
     facts_of,
+    first_text,
     messages_of,
     plain,
-    text_of,
 )
 
 CURRENT = "current_session.json"
@@ -42,7 +42,7 @@ def messages_in(said: Any) -> list[Any] | None:
 
 def thread_of_session(path: Path, said: Any) -> str:
     """Return the thread of a session file's messages: the one that it names, else its own name."""
-    named = text_of(_session(said), (*THREAD, "id"))
+    named = first_text(_session(said), (*THREAD, "id"))
     if named is not None or path.name != CURRENT:
         return named or path.stem
     # Each session is written to this file in turn: its first message names it, however long the session grows.
@@ -61,7 +61,7 @@ def read_session(path: Path, *, user_id: str | None) -> Iterator[Said]:
     if messages is None:
         yield Unreadable(f"{path.name} holds no list of messages.")
         return
-    whose = text_of(session, USER) or user_id
+    whose = first_text(session, USER) or user_id
     began = _began(session, path)
     yield from _messages(path, messages, Home(whose, thread_of_session(path, said), began))
     facts = session.get("user_facts") or session.get("facts")

@@ -17,13 +17,13 @@ from recollect.memory.transfer.sources.records import (
     USER,
     Home,
     Record,
-    fact_line,
     facts_of,
+    first_text,
     messages_of,
+    note_fields,
     plain_text,
     scalar,
     tags_of,
-    text_of,
     thread_name,
 )
 from recollect.memory.transfer.sources.sessions import messages_in, thread_of_session
@@ -62,7 +62,7 @@ def _facts(path: Path, said: Any, user_id: str | None) -> Iterator[Said]:
         whole = cast("Record", said)
         said = next((whole[name] for name in ("facts", "memories", "entries") if name in whole), whole)
         if isinstance(said, Mapping):
-            yield from facts_of(cast("Record", said), user_id=text_of(whole, USER) or user_id, time=written)
+            yield from facts_of(cast("Record", said), user_id=first_text(whole, USER) or user_id, time=written)
             return
     for entry in cast("list[Any]", said) if isinstance(said, list) else [said]:
         record: Record = cast("Record", entry) if isinstance(entry, Mapping) else {"text": entry}
@@ -73,18 +73,18 @@ def _facts(path: Path, said: Any, user_id: str | None) -> Iterator[Said]:
             yield Unreadable(f"{path.name} holds an entry without a text.")
             continue
         time = next((record[name] for name in TIME if scalar(record.get(name)) is not None), written)
-        line = fact_line(statement.strip(), user_id=text_of(record, USER) or user_id, time=time)
+        line = note_fields(statement.strip(), user_id=first_text(record, USER) or user_id, time=time)
         yield {**line, **tags_of(record)}
 
 
 def _messages(entries: Sequence[Record], known: Mapping[str, str], user_id: str | None) -> Iterator[Said]:
     """Yield the messages of sessions that have no file of their own, in the order of the index."""
     for number, entry in enumerate(entries):
-        if text_of(entry, (_HASH,)) in known:
+        if first_text(entry, (_HASH,)) in known:
             continue
         role = _ROLES.get(str(entry.get("type")), entry.get("role") or entry.get("type"))
-        session = text_of(entry, ("session_id", _HASH)) or TALKS
-        place = text_of(entry, ("chunk_index",)) or str(number)
+        session = first_text(entry, ("session_id", _HASH)) or TALKS
+        place = first_text(entry, ("chunk_index",)) or str(number)
         record = {**entry, "type": None, "role": role, "thread_id": session, "message_id": f"{session}:{place}"}
         yield from messages_of(record, Home(user_id, session, number=number))
 
@@ -92,11 +92,11 @@ def _messages(entries: Sequence[Record], known: Mapping[str, str], user_id: str 
 def _summaries(entries: Sequence[Record], known: Mapping[str, str], user_id: str | None) -> Iterator[Said]:
     for entry in entries:
         content = plain_text(entry.get("summary_text") or entry.get("summary") or entry.get("text"))
-        thread = known.get(text_of(entry, (_HASH,)) or "") or text_of(entry, ("session_id", _HASH))
+        thread = known.get(first_text(entry, (_HASH,)) or "") or first_text(entry, ("session_id", _HASH))
         if not content.strip() or thread is None:
             yield Unreadable("summary_meta.json holds an entry without a summary or a session.")
             continue
-        whose = text_of(entry, USER) or user_id
+        whose = first_text(entry, USER) or user_id
         line: dict[str, Any] = {"kind": "summary", "thread_id": thread_name(thread), "content": content}
         yield line if whose is None else {**line, "user_id": whose}
 

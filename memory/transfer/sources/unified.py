@@ -10,11 +10,11 @@ from recollect.memory.transfer.sources.records import (
     TIME,
     USER,
     Record,
-    fact_line,
     facts_of,
+    first_text,
+    note_fields,
     plain,
     plain_text,
-    text_of,
 )
 from recollect.memory.values.fact import is_key
 
@@ -25,7 +25,7 @@ _UPDATED = ("last_update", "updated_at", *TIME)
 def with_session(fields: dict[str, Any], document: Record) -> dict[str, Any]:
     """Return a message's fields with the pair that the row names, and with its session in the metadata."""
     metadata = {**_metadata(document.get("metadata"))}
-    session, pair = text_of(document, (_SESSION,)), text_of(document, (_PAIR,))
+    session, pair = first_text(document, (_SESSION,)), first_text(document, (_PAIR,))
     if session is not None and "position" not in document:  # our own rows only repeat the thread there
         metadata.setdefault(_SESSION, session)
     found = {**fields, "metadata": metadata}
@@ -39,7 +39,7 @@ def is_absent(document: Record) -> bool:
 
 def facts_in(document: Record, *, user_id: str | None) -> Iterator[Said]:
     """Yield the facts of one row of `user_facts`: a mapping of facts, or a single one that we wrote ourselves."""
-    whose = text_of(document, USER) or user_id
+    whose = first_text(document, USER) or user_id
     facts = document.get("facts")
     if isinstance(facts, Mapping):
         yield from facts_of(cast("Record", facts), user_id=whose, time=_time_of(document))
@@ -53,9 +53,9 @@ def facts_in(document: Record, *, user_id: str | None) -> Iterator[Said]:
 def _own_fact(document: Record, user_id: str | None) -> dict[str, Any]:
     key = document.get("key")
     if isinstance(key, str) and is_key(key):
-        line = fact_line(plain_text(document.get("value")), user_id=user_id, time=document.get("valid_from"))
+        line = note_fields(plain_text(document.get("value")), user_id=user_id, time=document.get("valid_from"))
         return {**line, "key": key}
-    return fact_line(plain_text(document["statement"]), user_id=user_id, time=document.get("valid_from"))
+    return note_fields(plain_text(document["statement"]), user_id=user_id, time=document.get("valid_from"))
 
 
 def _metadata(value: object) -> Mapping[str, Any]:

@@ -43,7 +43,7 @@ async def test_every_collection_has_a_holder(mongo_database: MongoDatabase) -> N
         await store.updates.claim("ada", owner="me", lease=LEASE, now=NOW)
         async with store.queue.turn(Scope("ada", "t1"), wait_seconds=1):
             pass
-        await store.erasures.raise_fence("user", "one", at=NOW)
+        await store.erasures.block("user", "one", at=NOW)
     with MongoClient[dict[str, object]](mongo_database.url) as client:
         stored = set(client[mongo_database.name].list_collection_names())
     assert stored - {"system.indexes"} <= named

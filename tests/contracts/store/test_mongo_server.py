@@ -329,7 +329,7 @@ async def test_our_documents_carry_a_mark_and_are_read_without_it_too(mongo_data
         exchange = await finish(store, "turn1")
         assert await store.facts.insert(fact("one"))
         await store.updates.claim("ada", owner="me", lease=LEASE, now=NOW)
-        await store.erasures.raise_fence("user", "one", at=NOW)
+        await store.erasures.block("user", "one", at=NOW)
         database = client[mongo_database.name]
         names = await database.list_collection_names()
         for name in names:

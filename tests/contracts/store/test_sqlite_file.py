@@ -56,7 +56,7 @@ HOT = {
     "preceding": timeline.PRECEDING,
     "before": timeline.BEFORE,
     "after": timeline.AFTER,
-    "known": imports.known_statement(3),
+    "known": imports.imported_statement(3),
     "settle": imports.settle_statement(3),
     "pending": updates.PENDING,
     "pending by time": updates.PENDING_BY_TIME,

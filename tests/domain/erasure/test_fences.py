@@ -31,7 +31,7 @@ async def erase(fences: Fences, scope: Scope = ADA) -> None:
     """Do with fences all that an erasure does."""
     await fences.fence_out(scope, "e1", at=utc_now())
     assert await fences.quiet(scope)
-    await fences.erasures.lift_fence(await fences.subject(scope), "e1", at=utc_now())
+    await fences.erasures.unblock(await fences.subject(scope), "e1", at=utc_now())
     fences.unblock(scope, "e1")
 
 

@@ -35,7 +35,7 @@ async def test_what_was_read_counts_for_the_lease_and_no_longer(erasures: Erasur
     clock = Clock()
     seen = SeenTombstones(erasures, seconds=clock)
     assert await seen.of(ADA, [ADA, T1]) == {}
-    raised = await erasures.raise_fence(T1, "one", at=NOW)
+    raised = await erasures.block(T1, "one", at=NOW)
     clock.seconds = LEASE_SECONDS * 0.99
     assert await seen.of(ADA, [ADA, T1]) == {}, "an erasure deletes nothing before this has ended"
     assert await seen.erased([ADA]) == set()
@@ -45,21 +45,21 @@ async def test_what_was_read_counts_for_the_lease_and_no_longer(erasures: Erasur
 
 
 async def test_the_end_of_an_erasure_is_seen_at_once(erasures: Erasures) -> None:
-    await erasures.raise_fence(ADA, "one", at=NOW)
+    await erasures.block(ADA, "one", at=NOW)
     seen = SeenTombstones(erasures, seconds=Clock())
     assert (await seen.of(ADA, [ADA, T1]))[ADA].erasing
-    await erasures.lift_fence(ADA, "one", at=NOW)
+    await erasures.unblock(ADA, "one", at=NOW)
     (ended,) = (await seen.of(ADA, [ADA, T1])).values()
     assert (ended.epoch, ended.erasing) == (2, frozenset())
 
 
 async def test_another_users_erasure_makes_it_read_anew_and_changes_nothing(erasures: Erasures) -> None:
-    await erasures.raise_fence(ADA, "one", at=NOW)
-    await erasures.lift_fence(ADA, "one", at=NOW)
+    await erasures.block(ADA, "one", at=NOW)
+    await erasures.unblock(ADA, "one", at=NOW)
     clock = Clock()
     seen = SeenTombstones(erasures, seconds=clock)
     before = await seen.epoch(), await seen.of(ADA, [ADA, T1])
-    await erasures.raise_fence("bob", "two", at=NOW)
+    await erasures.block("bob", "two", at=NOW)
     clock.seconds = LEASE_SECONDS
     after = await seen.epoch(), await seen.of(ADA, [ADA, T1])
     assert after[0] > before[0]

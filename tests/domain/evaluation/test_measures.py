@@ -8,7 +8,7 @@ from recollect.memory.evaluation.bootstrap import mean_intervals
 from recollect.memory.evaluation.cases import Case
 from recollect.memory.evaluation.expected_ids import Known
 from recollect.memory.evaluation.measures import ndcg, recall_at
-from recollect.memory.evaluation.outcome import judge, report
+from recollect.memory.evaluation.outcome import judge_case, report
 from recollect.memory.recall.hit import CandidateTrace
 
 
@@ -42,7 +42,7 @@ def test_each_miss_says_its_rank_or_the_step_that_dropped_it() -> None:
         CandidateTrace("below", {}, "rank", "25 others score higher"),
         CandidateTrace("dropped", {}, "threshold", "its similarity is below 0.1"),
     ]
-    outcome = judge(Case(3, "ada", "Where?", tuple(ids)), known, ranked, traces)
+    outcome = judge_case(Case(3, "ada", "Where?", tuple(ids)), known, ranked, traces)
     assert outcome.places == (0, 10)
     told = {miss.id: (miss.rank, miss.stage) for miss in outcome.misses}
     assert told == {

@@ -20,7 +20,7 @@ from recollect.memory.language import folding, lexemes, punctuation, quoted_part
 from recollect.memory.language.said_hash import said_hash
 from recollect.memory.language.trivial import is_trivial
 from recollect.memory.learning.attribution import attribute
-from recollect.memory.learning.extraction.answer import read_text
+from recollect.memory.learning.extraction.answer import read_decisions
 from recollect.memory.learning.plan import PlanRequest
 from recollect.memory.learning.proof.claim import ProposedFact, proof_problem
 from recollect.memory.learning.proof.evidence import heard, quote_problem
@@ -33,7 +33,7 @@ from recollect.memory.providers.lexical import embed
 from recollect.memory.providers.offline import acknowledgement, clauses, questions, rules
 from recollect.memory.recall.memory_block import by_passages
 from recollect.memory.recall.packing import excerpt
-from recollect.memory.recall.query import prepare
+from recollect.memory.recall.query import prepare_query
 from recollect.memory.temporal import temporal
 from recollect.memory.temporal.dates import Times, date_starts, read_date, says_time
 from recollect.memory.temporal.time_languages import languages_of
@@ -55,7 +55,7 @@ RATIO = 40
 LEAST = 0.025
 PLAIN = "I drink green tea with Ada and I like it a lot. "
 MARKS = ("\u0323\u0301", "\u0f73")
-QUERY = prepare("What tea does Ada like?")
+QUERY = prepare_query("What tea does Ada like?")
 KNOWN = questions.KnownTexts({"name": "Ada", "location": "Paris"})
 
 
@@ -85,7 +85,7 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         lambda said: quote_place(said[:2_000], said + "x"),
         ("a ", "' ", "a'", " ", "a\n  b "),
     ),
-    "learning.extraction.answer.read_text": (read_text, ('{"a":', "[", "{", "```")),
+    "learning.extraction.answer.read_decisions": (read_decisions, ('{"a":', "[", "{", "```")),
     "threads.extractive_summary.extract": (lambda said: extract(said[:40_000], [said], tokens=500), (". ", "A. ")),
     "values.fact.fold": (fold, ("\u200d", "1.", "-")),
     "transfer.file_names.file_name": (file_name, ()),
@@ -93,21 +93,27 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "language.folding.nfkc": (folding.nfkc, ("\u3316",)),
     "language.folding.nfkd": (folding.nfkd, ("\u1fa7",)),
     "transfer.sources.records.fact_key": (records.fact_key, ("aA",)),
-    "transfer.sources.records.fact_line": (lambda said: records.fact_line(said, user_id=None), ()),
+    "transfer.sources.records.note_fields": (lambda said: records.note_fields(said, user_id=None), ()),
     "transfer.sources.records.split_exchange": (records.split_exchange, ("User: a\n", " ", "User: \nAssistant: ")),
     "transfer.sources.records.thread_name": (records.thread_name, (" a",)),
     "language.lexemes.words": (lambda said: list(lexemes.words(said)), ("1\u5e74", "+", "\ufeff")),
     "ports.documents.text_hash": (text_hash, ()),
     "recall.packing.excerpt": (lambda said: excerpt(said, 2_000, relevance=QUERY.relevance), ("a. ", "\n")),
     "facts.wording.Terms": (proposal.Terms.of, ("\u200d",)),
-    "facts.wording.bounded": (proposal.bounded, ()),
+    "facts.wording.clean_excerpt": (proposal.clean_excerpt, ()),
     "facts.wording.clean": (proposal.clean, ()),
     "facts.wording.numbers_in": (proposal.numbers_in, ("1,", "-1")),
     "providers.lexical.embed": (embed, ("1\u5e74",)),
     "providers.offline.acknowledgement.small_talk": (lambda said: acknowledgement.small_talk(said, "Ada"), (" ",)),
     "providers.offline.clauses.read_clauses": (clauses.read_clauses, ('"', "A. ", "\u201ca ", "I ", " and")),
-    "providers.offline.questions.answer": (lambda said: questions.answer(said, KNOWN), ("my is is ", "how old ")),
-    "providers.offline.rules.read": (lambda said: rules.read(said, KNOWN.facts), ("my ", "I live in ", "forget ")),
+    "providers.offline.questions.answer_question": (
+        lambda said: questions.answer_question(said, KNOWN),
+        ("my is is ", "how old "),
+    ),
+    "providers.offline.rules.read_findings": (
+        lambda said: rules.read_findings(said, KNOWN.facts),
+        ("my ", "I live in ", "forget "),
+    ),
     "language.quoted_parts.own_words": (quoted_parts.own_words, ("on 1\n", "```", "> ", "-- ", "= =\n")),
     "language.quoted_parts.speech": (
         lambda said: list(quoted_parts.speech(said)),
@@ -120,7 +126,10 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "language.quoted_parts.speeches": (quoted_parts.speeches, ("'a ", '"I ', "\u201ci ")),
     "language.quoted_parts.without_speech": (quoted_parts.without_speech, ("'a ", '"I ', "\u201ci ")),
     "learning.reconciliation.plan": (lambda said: plan(_request(said)), ("a? ", "1 ", "\u3316")),
-    "recall.query.prepare": (lambda said: prepare(said, names=["Ada Lovelace", "Bob"]), ("what x x ", "Ada ", " ")),
+    "recall.query.prepare_query": (
+        lambda said: prepare_query(said, names=["Ada Lovelace", "Bob"]),
+        ("what x x ", "Ada ", " "),
+    ),
     "recall.query.relevance": (QUERY.relevance, ("\u3316",)),
     "language.punctuation.asks": (punctuation.asks, (" ",)),
     "language.sentences.sentences": (sentences.sentences, (". ", ".)", '"', "\n ")),
@@ -151,7 +160,7 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ("a. ",),
     ),
     "api.cli.terminal.plain_text.line": (plain_text.line, ("\ufeff",)),
-    "api.cli.terminal.plain_text.shown": (plain_text.shown, ("\ufeff",)),
+    "api.cli.terminal.plain_text.shown_text": (plain_text.shown_text, ("\ufeff",)),
 }
 SHORT = {
     "language.said_hash.comparable": "a part of said_hash, above",
@@ -178,11 +187,11 @@ SHORT = {
     "learning.proof.vocabulary.contents": "at most 4,000 characters: a quote's sentence, or a claim",
     "learning.proof.validity_dates.says_date": "at most 4,000 characters: a quote's sentence, and 500 of the message",
     "temporal.dated_phrases.dated_phrases": "at most 500 characters, from find_interval",
-    "documents.document_kind.kind_of": "a file's name",
+    "documents.document_kind.kind_of_document": "a file's name",
     "learning.extraction.prompt.second_messages": "at most 2,000 characters of an answer",
     "values.document.passage_id": "ids alone",
     "values.filter.read_instant": "a pattern of digits that ends at the first other character",
-    "values.filter_reading.read_json": "JSON's own reader",
+    "values.filter_reading.read_json_object": "JSON's own reader",
     "values.filter_reading.read_filter_text": "JSON's own reader, and an address of bounded length",
     "values.tool_use.call_of": "a tool's call, whose texts are cut to their bounds",
     "values.tool_use.result_of": "a tool's answer, which is cut to its bound",
@@ -192,7 +201,7 @@ SHORT = {
     "temporal.foreign_times.first_phrase": "at most 500 characters, from find_interval",
     "transfer.import_line.read_id": "a field's name",
     "transfer.import_line.read_text": "a field's name",
-    "transfer.sources.records.text_of": "fields' names",
+    "transfer.sources.records.first_text": "fields' names",
     "ports.keys.check_name": "a key's name",
     "ports.keys.is_key_id": "16 characters",
     "ports.keys.new_key": "a key's name",
@@ -204,7 +213,7 @@ SHORT = {
     "facts.wording.names_another": "at most 2,000 characters: a quote",
     "facts.wording.names_fact": "at most 2,000 characters: a quote",
     "providers.local.local_model.batches_by_length": "lengths alone",
-    "providers.offline.finding.key_of": "at most 500 characters: a clause",
+    "providers.offline.finding.free_key": "at most 500 characters: a clause",
     "providers.offline.finding.slug": "at most 500 characters: a clause",
     "providers.offline.finding.trimmed": "at most 500 characters: a clause",
     "providers.offline.names.split_name": "at most 500 characters: a clause",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.memory.learning.extraction.answer import read_args, read_text
+from recollect.memory.learning.extraction.answer import read_args, read_decisions
 from recollect.memory.learning.extraction.model_extractor import ModelExtractor
 from recollect.memory.learning.extraction.prompt import FUNCTION, extraction_messages, tool
 from recollect.memory.learning.extraction.schema import WantedKeys
@@ -406,7 +406,7 @@ ONE = json.dumps(DECISION)
     ],
 )
 def test_json_is_found_in_a_text(answer: str) -> None:
-    reading = read_text(answer)
+    reading = read_decisions(answer)
     assert reading is not None
     assert reading.proposals == (READ,)
 
@@ -415,12 +415,12 @@ def test_json_is_found_in_a_text(answer: str) -> None:
     "answer", ["", "none", "[1, 2]", '{"a": 1}', '{"a": [1], "b": [2]}', "[" * 100_000, "{[" * 90_000, "x" * 200_001]
 )
 def test_what_holds_no_decisions_is_none(answer: str) -> None:
-    assert read_text(answer) is None
+    assert read_decisions(answer) is None
 
 
 @pytest.mark.parametrize("answer", ["{}", "[]", '{"decisions": []}', '```json\n{"decisions": []}\n```'])
 def test_no_decisions_is_an_answer(answer: str) -> None:
-    reading = read_text(answer)
+    reading = read_decisions(answer)
     assert reading is not None
     assert (reading.proposals, reading.refused) == ((), ())
 
@@ -447,7 +447,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_no_answer_raises(answer: Sequence[object]) -> None:
-    read_text(json.dumps(answer))
+    read_decisions(json.dumps(answer))
     reading = read_args({"decisions": [answer, {"decision": "add", "value": answer, "fact": answer, "tags": answer}]})
     assert reading is not None
     assert len(reading.proposals) + len(reading.refused) == 2

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from recollect.memory.learning.reconciliation import Review
-from recollect.memory.learning.undoing import undo
+from recollect.memory.learning.undoing import undo_turn
 from recollect.memory.ports.extractor import Extraction, ExtractionRequest
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.values.decision import Proposal
@@ -161,7 +161,7 @@ async def undone_by(home: House, facts: Any) -> Update:
     """Turn b undone by its step over these facts, but for the recording."""
     turn = await home.stored("b")
     assert turn.update is not None
-    return await undo(facts, turn, replace(turn.update, undo=Undo(at=AT, force=False)), now=home.clock())
+    return await undo_turn(facts, turn, replace(turn.update, undo=Undo(at=AT, force=False)), now=home.clock())
 
 
 async def test_a_kill_at_any_write_of_an_undo_is_made_good(tmp_path: Path) -> None:

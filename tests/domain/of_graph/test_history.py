@@ -8,14 +8,14 @@ import pytest
 from recollect.graph.history import (
     KnownMessage,
     align,
+    content_text,
     ends_with,
-    fingerprint,
     goes_on,
+    history_fingerprint,
     is_same,
     leading_system,
-    merged,
+    merged_history,
     repeats_last,
-    text_of,
 )
 from recollect.memory.values.turn import Exchange, Message
 
@@ -53,7 +53,7 @@ def matched(history: list[Json], turns: list[Exchange]) -> list[str | None]:
 def given(history: list[Json], turns: list[Exchange], *, window: int | None = None) -> list[str]:
     """Return the texts that the model would be given."""
     shown = [item for turn in turns[-(window or len(turns)) :] for item in turn.messages]
-    return [text_of(item["content"]) for item in merged(history, align(history, turns), shown)]
+    return [content_text(item["content"]) for item in merged_history(history, align(history, turns), shown)]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def given(history: list[Json], turns: list[Exchange], *, window: int | None = No
     ],
 )
 def test_the_text_of_a_content(content: object, text: str) -> None:
-    assert text_of(content) == text
+    assert content_text(content) == text
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_many_unknown_messages_are_still_aligned_quickly() -> None:
 
 
 def test_messages_carry_the_turn_that_they_are_of() -> None:
-    items = merged(said("a", "b", "new"), align(said("a", "b", "new"), stored("a", "b")), [])
+    items = merged_history(said("a", "b", "new"), align(said("a", "b", "new"), stored("a", "b")), [])
     assert [item.get("turn_id") for item in items] == ["t0", "t0", None]
     assert KnownMessage().turn_ids == frozenset()
 
@@ -184,14 +184,14 @@ def test_a_fingerprint_tells_a_history_that_is_not_stored() -> None:
     greeted = [{"role": "assistant", "content": "How may I help?"}]
     turns = stored("a", "b", "yes", "c")
     for history in (greeted, said("a", "edited"), said("x", "y")):
-        kept = fingerprint([{"role": "system", "content": "Be brief."}, *history])
+        kept = history_fingerprint([{"role": "system", "content": "Be brief."}, *history])
         assert repeats_last(history, "Yes", turns, is_whole=True, kept=kept)
         assert not repeats_last(history, "no", turns, is_whole=True, kept=kept)
         assert not repeats_last([*history, *said("yes", "c")], "yes", turns, is_whole=True, kept=kept)
-        assert not repeats_last(history, "yes", turns, is_whole=True, kept=fingerprint(said("past")))
-    assert fingerprint(said("A!", "b")) == fingerprint(said("a", " B"))
-    assert fingerprint(said("a b")) != fingerprint(said("a", "b"))
-    assert fingerprint([]) is None
+        assert not repeats_last(history, "yes", turns, is_whole=True, kept=history_fingerprint(said("past")))
+    assert history_fingerprint(said("A!", "b")) == history_fingerprint(said("a", " B"))
+    assert history_fingerprint(said("a b")) != history_fingerprint(said("a", "b"))
+    assert history_fingerprint([]) is None
 
 
 def test_where_not_all_is_read_a_longer_history_may_be_the_same() -> None:

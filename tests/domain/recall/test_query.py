@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.memory.index.bm25 import query_weights, stems
-from recollect.memory.recall.query import PreparedQuery, prepare
+from recollect.memory.recall.query import PreparedQuery, prepare_query
 from recollect.memory.values.period import Period
 
 NAMES = ("Caroline", "Melanie")
@@ -13,12 +13,12 @@ PERIOD = Period(datetime(2023, 5, 1, tzinfo=UTC), datetime(2023, 5, 1, tzinfo=UT
 
 
 def asked(text: str, *names: str) -> PreparedQuery:
-    return prepare(text, names=names or NAMES)
+    return prepare_query(text, names=names or NAMES)
 
 
 @given(st.text(max_size=200))
 def test_without_names_the_text_stays_as_it_is(text: str) -> None:
-    found = prepare(text, period=PERIOD)
+    found = prepare_query(text, period=PERIOD)
     assert found.dense_text == text
     assert found.bm25 == query_weights(text)
     assert found.period == PERIOD
@@ -27,7 +27,7 @@ def test_without_names_the_text_stays_as_it_is(text: str) -> None:
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=8), max_size=4))
 def test_any_text_and_any_names_will_do(text: str, names: list[str]) -> None:
-    found = prepare(text, names=names)
+    found = prepare_query(text, names=names)
     assert found.speaker is None or found.speaker in names
     assert 0 <= found.relevance(text) <= 1
 
@@ -109,7 +109,7 @@ def test_a_nickname_must_be_of_one_and_long_enough() -> None:
     ],
 )
 def test_what_a_question_asks_for(text: str, when: bool, several: bool, you: bool) -> None:
-    found = prepare(text)
+    found = prepare_query(text)
     assert (found.asks_when, found.asks_for_several, found.to_assistant) == (when, several, you)
 
 
@@ -118,7 +118,7 @@ def test_a_passage_is_as_relevant_as_it_has_the_querys_words() -> None:
     assert found.relevance("She adopted two dogs.") == 1.0
     assert found.relevance("Her dog is old.") == 0.5
     assert found.relevance("Nothing of that kind.") == 0.0
-    assert prepare("What is it?").relevance("It is what it is.") == 0.0
+    assert prepare_query("What is it?").relevance("It is what it is.") == 0.0
 
 
 def test_only_the_beginning_of_a_long_text_is_taken_apart() -> None:

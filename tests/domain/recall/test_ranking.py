@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recollect.memory.ports.vector_index import Entry, Kind
 from recollect.memory.recall.candidate import Candidate
-from recollect.memory.recall.query import PreparedQuery, prepare
+from recollect.memory.recall.query import PreparedQuery, prepare_query
 from recollect.memory.recall.ranking import (
     Scored,
     blend,
@@ -31,7 +31,7 @@ NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 MAY = Period(datetime(2023, 5, 1, tzinfo=UTC), datetime(2023, 6, 1, tzinfo=UTC))
 PARTS = {field.name for field in fields(Signals)} | {"fused", "time"}
 RAW = {"dense", "context", "bm25", "fact"}
-PLAIN = prepare("zebra")
+PLAIN = prepare_query("zebra")
 NOTHING = Signals(**{field.name: 0.0 for field in fields(Signals)} | {"dense": 1.0})
 """Of all signals only the cosine counts."""
 
@@ -87,10 +87,10 @@ CANDIDATES = st.lists(
 )
 QUERIES = st.sampled_from(
     [
-        prepare("zebra"),
-        prepare("When did Ada move in May?", names=["Ada", "Bob"], period=MAY),
-        prepare("How many books did you recommend?"),
-        prepare("What books have both read?", period=MAY),
+        prepare_query("zebra"),
+        prepare_query("When did Ada move in May?", names=["Ada", "Bob"], period=MAY),
+        prepare_query("How many books did you recommend?"),
+        prepare_query("What books have both read?", period=MAY),
     ]
 )
 
@@ -154,7 +154,7 @@ def test_candidates_that_are_alike_come_by_id() -> None:
 
 def test_the_one_who_is_asked_about_is_heard_first() -> None:
     said = [replace(one, entry=replace(one.entry, name=one.entry.id)) for one in (made("Ada", 0.5), made("Bob", 0.5))]
-    query = prepare("What did Bob say?", names=["Ada", "Bob"])
+    query = prepare_query("What did Bob say?", names=["Ada", "Bob"])
     assert ids(ranked(said, query, replace(NOTHING, speaker=0.1))) == ["Bob", "Ada"]
     assert ids(ranked(said, PLAIN, replace(NOTHING, speaker=0.1))) == ["Ada", "Bob"]
 
@@ -189,19 +189,19 @@ def test_the_users_own_message_is_what_is_looked_for_unless_the_assistants_words
     user, assistant = made("z-user", 0.5), made("a-assistant", 0.5)
     said = [user, replace(assistant, entry=replace(assistant.entry, role="assistant"))]
     signals = replace(NOTHING, user=0.2)
-    assert ids(ranked(said, prepare("Where did I swim?"), signals)) == ["z-user", "a-assistant"]
-    assert ids(ranked(said, prepare("What did you recommend?"), signals)) == ["a-assistant", "z-user"]
+    assert ids(ranked(said, prepare_query("Where did I swim?"), signals)) == ["z-user", "a-assistant"]
+    assert ids(ranked(said, prepare_query("What did you recommend?"), signals)) == ["a-assistant", "z-user"]
 
 
 def test_whoever_is_asked_about_counts_before_the_user() -> None:
     """Only one speaker is named, and it is not the user: the two boosts would cancel each other out."""
     user, other = made("a-user", 0.5), made("z-named", 0.5)
     said = [user, replace(other, entry=replace(other.entry, role="assistant", name="Caroline"))]
-    query = prepare("What does Caroline paint?", names=["Caroline"])
+    query = prepare_query("What does Caroline paint?", names=["Caroline"])
     (first, _) = ranked(said, query, None)
     assert first.candidate.entry.id == "z-named"
     assert all("user" not in one.scores for one in ranked(said, query, None))
-    elsewhere = ranked(said, prepare("What did I paint?", names=["Caroline"]), None)
+    elsewhere = ranked(said, prepare_query("What did I paint?", names=["Caroline"]), None)
     assert elsewhere[0].candidate.entry.id == "a-user"
 
 
@@ -211,7 +211,7 @@ def test_the_users_own_name_takes_nothing_from_the_user() -> None:
         replace(user, entry=replace(user.entry, name="Ada")),
         replace(other, entry=replace(other.entry, role="assistant")),
     ]
-    first, _ = ranked(said, prepare("What does Ada paint?", names=["Ada"]), None)
+    first, _ = ranked(said, prepare_query("What does Ada paint?", names=["Ada"]), None)
     assert (first.candidate.entry.id, "user" in first.scores, "speaker" in first.scores) == ("z-user", True, True)
 
 
@@ -241,8 +241,8 @@ def test_an_answer_in_another_thread_is_none() -> None:
 def test_when_asks_for_times() -> None:
     said = [made("a", 0.5, "I swam."), made("b", 0.5, "I swam last week."), made("c", 0.5, "I swam with three dogs.")]
     signals = replace(NOTHING, time_words=0.1)
-    assert ids(ranked(said, prepare("When did I swim?"), signals)) == ["b", "a", "c"]
-    assert ids(ranked(said, prepare("Who swam?"), signals)) == ["a", "b", "c"]
+    assert ids(ranked(said, prepare_query("When did I swim?"), signals)) == ["b", "a", "c"]
+    assert ids(ranked(said, prepare_query("Who swam?"), signals)) == ["a", "b", "c"]
 
 
 def test_a_thread_is_as_good_as_its_three_best() -> None:
@@ -259,8 +259,8 @@ def test_several_things_lie_in_several_threads() -> None:
     crowd = [made(name, 0.6) for name in "abc"]
     said = [*crowd, made("alone", 0.7, thread="t2"), made("far", 0.1, thread="t3")]
     signals = replace(NOTHING, thread=0.6, thread_for_several=0.0)
-    assert ids(ranked(said, prepare("Which book is it?"), signals))[0] == "a"
-    assert ids(ranked(said, prepare("Which books are they?"), signals))[0] == "alone"
+    assert ids(ranked(said, prepare_query("Which book is it?"), signals))[0] == "a"
+    assert ids(ranked(said, prepare_query("Which books are they?"), signals))[0] == "alone"
 
 
 @given(st.lists(st.none() | COSINES, max_size=9))

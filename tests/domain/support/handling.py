@@ -127,12 +127,12 @@ async def house(folder: Path, *, documents: Any = None, review: Review | None = 
         index = IndexStep(opened.index, opened.embedder, opened.store.timeline)
         updater = Updater(opened.store, {"facts": step, "index": index}, clock=clock, concurrency=4, sweep_seconds=3600)
         updater.start()
-        bounds = Retention(opened.store, opened.index, MemoryConfig(), clock)
+        retention = Retention(opened.store, opened.index, MemoryConfig(), clock)
         try:
             yield House(
                 opened,
                 updater,
-                FactService(used, opened.points, updater, clock, 5, bounds, Fences(opened.store.erasures)),
+                FactService(used, opened.points, updater, clock, 5, retention, Fences(opened.store.erasures)),
                 TurnService(used, opened.points, updater, step, clock, 5, Explaining(used, 1_500)),
                 extractor,
                 clock,

@@ -140,7 +140,7 @@ def facts_step(
         batching=Batching(used, chosen),
         review=review or Review("off", ()),
         schema=None,
-        bounds=Retention(used, opened.index, chosen, clock),
+        retention=Retention(used, opened.index, chosen, clock),
         fences=Fences(used.erasures),
         clock=clock,
     )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.memory.transfer.front_matter import NoFrontMatter, from_markdown, to_markdown
+from recollect.memory.transfer.front_matter import NoFrontMatter, from_markdown, to_markdown_file
 from tests.contracts.store.samples import NASTY_METADATA, NASTY_TEXTS
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
@@ -49,18 +49,18 @@ NASTY = [
 
 @given(st.dictionaries(TEXTS, VALUES, max_size=5), TEXTS)
 def test_what_is_written_is_read_again(fields: dict[str, Any], body: str) -> None:
-    assert from_markdown(to_markdown(fields, body)) == (fields, body)
+    assert from_markdown(to_markdown_file(fields, body)) == (fields, body)
 
 
 @pytest.mark.parametrize("text", NASTY)
 def test_any_text_comes_back_wherever_it_stands(text: str) -> None:
     long = [10**29, -(10**40), 10**4_000, 1e16, 5e-324, -0.0]
     fields = {"text": text, "list": [text, {"deep": [text]}], text: 1, "metadata": dict(NASTY_METADATA), "long": long}
-    assert from_markdown(to_markdown(fields, text)) == (fields, text)
+    assert from_markdown(to_markdown_file(fields, text)) == (fields, text)
 
 
 def test_a_file_reads_well() -> None:
-    content = to_markdown({"key": "city", "tags": ["home"], "pinned": True, "valid_to": None}, "Paris")
+    content = to_markdown_file({"key": "city", "tags": ["home"], "pinned": True, "valid_to": None}, "Paris")
     assert content.decode() == "---\nkey: city\ntags:\n- home\npinned: true\nvalid_to: null\n---\nParis\n"
 
 

@@ -39,7 +39,7 @@ async def opened(tmp_path: Path) -> AsyncGenerator[Stores]:
         yield stores
 
 
-def bounds(opened: Stores, **limits: Any) -> Retention:
+def retention(opened: Stores, **limits: Any) -> Retention:
     return Retention(opened.store, opened.index, MemoryConfig(sweep_seconds=0.02, **limits), lambda: NOW)
 
 
@@ -82,7 +82,7 @@ async def said(opened: Stores, scope: Scope = T1) -> list[str]:
 async def test_nothing_is_bounded_by_default(opened: Stores) -> None:
     await know(opened, "old", age=20_000)
     await talk(opened, "old", age=20_000)
-    made = bounds(opened)
+    made = retention(opened)
     made.touch("ada")
     await made.sweep()
     assert made.evicted.total() == 0
@@ -99,7 +99,7 @@ async def test_facts_go_by_the_age_of_their_confirmation_and_pinned_ones_stay(op
     await know(opened, "proposed", age=11, status="proposed")
     await know(opened, "bobs", user_id="bob", age=11)
     names = ["fresh", "old", "pinned", "confirmed", "superseded", "proposed"]
-    made = bounds(opened, fact_retention_days=10)
+    made = retention(opened, fact_retention_days=10)
     await made.sweep()
     assert await known(opened, names) == {"fresh", "pinned", "confirmed"}
     assert await known(opened, ["bobs"], user_id="bob") == set()
@@ -118,7 +118,7 @@ async def test_whole_turns_go_by_age_and_an_emptied_thread_goes_with_all_it_had(
     for scope in (T1, T2):
         record = ThreadRecord("ada", scope.thread, summary="They spoke.", archived_to=2, revision=1)
         assert await opened.store.threads.put(record, revision=0)
-    made = bounds(opened, episode_retention_days=10)
+    made = retention(opened, episode_retention_days=10)
     await made.sweep()
     assert (await said(opened), await said(opened, T2)) == (["c"], [])
     assert await known(opened, ["mine", "theirs", "users"]) == {"mine", "users"}
@@ -130,7 +130,7 @@ async def test_whole_turns_go_by_age_and_an_emptied_thread_goes_with_all_it_had(
 async def test_a_turn_that_is_being_learned_from_waits_and_an_unfinished_one_does_not(opened: Stores) -> None:
     await say(opened.store, "pending", update=owed(), at=NOW - 20 * DAY)
     await opened.store.conversations.accept(Message("ada", "t1", "open", "user", "unanswered", NOW - 19 * DAY))
-    made = bounds(opened, episode_retention_days=10)
+    made = retention(opened, episode_retention_days=10)
     await made.sweep()
     left = await opened.store.conversations.messages(T1, limit=10)
     assert [message.content for message in left] == ["pending", "Yes."]
@@ -139,7 +139,7 @@ async def test_a_turn_that_is_being_learned_from_waits_and_an_unfinished_one_doe
 
 async def test_more_than_a_batch_goes_in_one_sweep(opened: Stores) -> None:
     await asyncio.gather(*(know(opened, f"k{number}", age=11 + number) for number in range(520)))
-    made = bounds(opened, fact_retention_days=10)
+    made = retention(opened, fact_retention_days=10)
     await made.sweep()
     assert made.evicted["fact_age"] == 520
     assert await opened.index.count() == 0
@@ -154,13 +154,13 @@ async def test_the_least_important_and_oldest_facts_go_first_and_pinned_ones_nev
     await know(opened, "ended", importance=0.0, ended=Ended("turn", NOW, "turn9"))
     names = ["weak-pinned", "weak", "old", "new", "strong", "ended"]
     for most, left in ((5, {*names}), (4, {*names} - {"weak"}), (3, {"weak-pinned", "new", "strong", "ended"})):
-        made = bounds(opened, max_facts_per_user=most)
+        made = retention(opened, max_facts_per_user=most)
         await made.sweep()
         assert await known(opened, names) == left
-    await bounds(opened, max_facts_per_user=1).sweep()
+    await retention(opened, max_facts_per_user=1).sweep()
     assert await known(opened, names) == {"weak-pinned", "ended"}
     await know(opened, "pinned-too", pinned=True)
-    made = bounds(opened, max_facts_per_user=1)
+    made = retention(opened, max_facts_per_user=1)
     await made.sweep()
     assert await known(opened, [*names, "pinned-too"]) == {"weak-pinned", "ended", "pinned-too"}
     assert made.evicted.total() == 0
@@ -169,7 +169,7 @@ async def test_the_least_important_and_oldest_facts_go_first_and_pinned_ones_nev
 async def test_global_facts_are_no_users(opened: Stores) -> None:
     for name in ("one", "two"):
         await know(opened, name, user_id=GLOBAL_USER, scope="global", source="manual")
-    made = bounds(opened, max_facts_per_user=1)
+    made = retention(opened, max_facts_per_user=1)
     made.touch(GLOBAL_USER)
     await made.sweep()
     assert await known(opened, ["one", "two"], user_id=GLOBAL_USER) == {"one", "two"}
@@ -179,7 +179,7 @@ async def test_global_facts_are_no_users(opened: Stores) -> None:
 async def test_the_oldest_turns_of_a_user_go_first(opened: Stores, most: int, left: str) -> None:
     for number, name in enumerate("abcde"):
         await talk(opened, name, scope=T2 if name == "d" else T1, age=9 - number)
-    made = bounds(opened, max_episodes_per_user=most)
+    made = retention(opened, max_episodes_per_user=most)
     await made.sweep()
     assert sorted([*await said(opened), *await said(opened, T2)]) == list(left)
     assert made.evicted["episode_count"] == 10 - 2 * len(left)
@@ -188,13 +188,13 @@ async def test_the_oldest_turns_of_a_user_go_first(opened: Stores, most: int, le
 async def test_each_user_has_bounds_of_their_own(opened: Stores) -> None:
     await talk(opened, "ada 1", "ada 2")
     await talk(opened, "bob 1", scope=Scope("bob", "t1"), age=99)
-    await bounds(opened, max_episodes_per_user=2).sweep()
+    await retention(opened, max_episodes_per_user=2).sweep()
     left = [await opened.store.conversations.count_messages(user_id) for user_id in ("ada", "bob")]
     assert left == [2, 2]
 
 
 async def test_after_the_first_sweep_only_touched_users_are_counted(opened: Stores) -> None:
-    made = bounds(opened, max_facts_per_user=1)
+    made = retention(opened, max_facts_per_user=1)
     await know(opened, "a", importance=0.1)
     await made.sweep()
     await know(opened, "b")
@@ -206,7 +206,7 @@ async def test_after_the_first_sweep_only_touched_users_are_counted(opened: Stor
 
 
 async def test_who_is_touched_while_they_are_counted_is_counted_again(opened: Stores) -> None:
-    made = bounds(opened, max_facts_per_user=1)
+    made = retention(opened, max_facts_per_user=1)
     await know(opened, "a", importance=0.1)
     await made.sweep()
     made.touch("ada")
@@ -224,7 +224,7 @@ async def test_a_threads_working_memory_is_trimmed(opened: Stores) -> None:
         await know(opened, f"k{number}", scope="thread", thread_id="t1", importance=importance, age=number / 24)
     await know(opened, "elsewhere", scope="thread", thread_id="t2", importance=0)
     await know(opened, "users", importance=0)
-    made = bounds(opened)
+    made = retention(opened)
     await made.trim_thread(T1)
     names = [f"k{number}" for number in range(MOST_THREAD_FACTS + 3)]
     assert {*names} - await known(opened, names) == {"k5", "k7", "k102"}
@@ -238,7 +238,7 @@ async def test_each_eviction_is_an_event_with_its_reason(opened: Stores, caplog:
     caplog.set_level(logging.INFO, "recollect.memory.updates.retention")
     await know(opened, "secret", value="hush", age=99)
     await talk(opened, "hush", age=99)
-    await bounds(opened, fact_retention_days=10, episode_retention_days=10).sweep()
+    await retention(opened, fact_retention_days=10, episode_retention_days=10).sweep()
     told = [(vars(record)["action"], vars(record)["reason"], vars(record)["count"]) for record in caplog.records]
     assert told == [("evicted", "fact_age", 1), ("evicted", "episode_age", 2)]
     assert "hush" not in caplog.text
@@ -294,12 +294,12 @@ async def test_killed_between_any_two_steps_the_next_start_finishes(tmp_path: Pa
             assert await stores.store.threads.put(record, revision=0)
             died = False
             try:
-                await bounds(stores.mortal(calls), **limits).sweep()
+                await retention(stores.mortal(calls), **limits).sweep()
             except Killed:
                 died = True
         async with open_stores(folder) as stores:
             await repair(stores.store, stores.index, LexicalEmbedder())
-            await bounds(stores, **limits).sweep()
+            await retention(stores, **limits).sweep()
             assert await known(stores, [f"k{number}" for number in range(4)]) == {"k0", "k1"}
             assert await said(stores, Scope("ada", "t0")) == []
             assert await said(stores, T1) == ["m3"]
@@ -312,7 +312,7 @@ async def test_killed_between_any_two_steps_the_next_start_finishes(tmp_path: Pa
 
 
 async def test_it_sweeps_by_itself_and_outlives_an_outage(opened: Stores) -> None:
-    made = bounds(opened, max_facts_per_user=1)
+    made = retention(opened, max_facts_per_user=1)
     real, made.store = made.store, cast("Any", _Down())
     made.start()
     await asyncio.sleep(0.05)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.api.auth.subject import user_of
+from recollect.api.auth.subject import user_of_claim
 from recollect.memory.values.scope import ID_PATTERN
 
 ESCAPES = re.compile(r"(?:@[0-9a-f]{2})+")
@@ -31,19 +31,19 @@ PLAIN = re.compile(r"[A-Za-z0-9._:-]")
     ],
 )
 def test_characters_that_ids_do_not_have_become_the_hex_of_their_bytes(subject: object, user_id: str) -> None:
-    assert user_of(subject) == user_id
+    assert user_of_claim(subject) == user_id
 
 
 @pytest.mark.parametrize(
     "subject", [None, "", ".", "..", "x" * 129, "é" * 22, "a\nb", "\x7f", "\ud800", True, 1.5, ["ada"], {"sub": "ada"}]
 )
 def test_what_names_nobody_is_nobody(subject: object) -> None:
-    assert user_of(subject) is None
+    assert user_of_claim(subject) is None
 
 
 @given(st.text(alphabet="@0123456789abcdefé|/ x.", max_size=14) | st.text(max_size=20))
 def test_every_user_comes_from_one_subject(subject: str) -> None:
-    user_id = user_of(subject)
+    user_id = user_of_claim(subject)
     if user_id is not None:
         assert re.fullmatch(ID_PATTERN, user_id)
         assert read_back(user_id) == subject

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from recollect.memory.ports.vector_index import Entry, Point, VectorIndex, fingerprint
+from recollect.memory.ports.vector_index import Entry, Point, VectorIndex, index_fingerprint
 from recollect.memory.providers.lexical import LexicalEmbedder
 from recollect.memory.stores.edge.index import open_edge_index
 from recollect.memory.values.scope import GLOBAL_USER
@@ -74,7 +74,7 @@ def harmed(running: Service, harm: str) -> None:
             model = "another" if harm == "wrong_fingerprint" else lexical.model
             if harm == "orphaned":
                 entry = Entry(derived_id("eve", "t", "user"), "eve", "t1", "t", "episode", "Hi.", entry.created_at)
-            made = fingerprint(entry, model=model, dimension=dimension)
+            made = index_fingerprint(entry, model=model, dimension=dimension)
             await index.upsert([Point(entry, dense, fingerprint=made)])
 
     asyncio.run(work())

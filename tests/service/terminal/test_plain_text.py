@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from recollect.api.cli.terminal.plain_text import line, safe, safe_json, safe_line, shown
+from recollect.api.cli.terminal.plain_text import line, safe, safe_json, safe_line, shown_text
 
 TEXTS = st.text(st.characters(codec=None))
 ACTING = {"Cc", "Cs", "Zl", "Zp", "Co"}
@@ -29,16 +29,16 @@ def printed(text: str) -> str:
 
 def test_plain_text_stays_as_it_is() -> None:
     for text in ("Grüße, Ada!\n\tIndented, “quoted”", "日本語 한국어 עברית", "👩‍👩‍👧 ❤️", "می‌خواهم"):
-        assert shown(text) == text
+        assert shown_text(text) == text
 
 
 def test_escape_sequences_are_shown_not_done() -> None:
-    assert shown("\x1b[31mred\x1b[0m") == "␛[31mred␛[0m"
-    assert shown("\x9b31m\x7f\x00\x07") == "<U+009B>31m␡␀␇"
-    assert shown("a\r\nb\rc") == "a\nbc"
-    assert shown("admin\u202etxt.exe\u2066\u2028") == "admin<U+202E>txt.exe<U+2066><U+2028>"
-    assert shown("\ud83d") == "<U+D83D>"
-    assert shown("\U000e0041") == "<U+E0041>"
+    assert shown_text("\x1b[31mred\x1b[0m") == "␛[31mred␛[0m"
+    assert shown_text("\x9b31m\x7f\x00\x07") == "<U+009B>31m␡␀␇"
+    assert shown_text("a\r\nb\rc") == "a\nbc"
+    assert shown_text("admin\u202etxt.exe\u2066\u2028") == "admin<U+202E>txt.exe<U+2066><U+2028>"
+    assert shown_text("\ud83d") == "<U+D83D>"
+    assert shown_text("\U000e0041") == "<U+E0041>"
 
 
 def test_a_line_is_one_line() -> None:
@@ -54,7 +54,7 @@ def test_markup_is_not_read() -> None:
 
 @given(TEXTS)
 def test_no_text_acts(text: str) -> None:
-    assert not acts(shown(text))
+    assert not acts(shown_text(text))
     assert not acts(safe_json({"text": text}))
     assert "\n" not in line(text)
 

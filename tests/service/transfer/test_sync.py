@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from recollect.memory.transfer.front_matter import from_markdown, to_markdown
+from recollect.memory.transfer.front_matter import from_markdown, to_markdown_file
 from tests.service.support.commands import recollect, recollecting
 from tests.service.support.facts_of import FactsOf
 from tests.service.support.forked import Forked
@@ -40,7 +40,7 @@ class Synced:
     def write(self, path: str, body: str, **fields: Any) -> None:
         """Write the file anew, with these fields changed."""
         before = self.read(path)[0] if (self.base / path).exists() else {}
-        (self.base / path).write_bytes(to_markdown({**before, **fields}, body))
+        (self.base / path).write_bytes(to_markdown_file({**before, **fields}, body))
 
     def files(self) -> set[str]:
         found = (path.relative_to(self.base).as_posix() for path in self.base.rglob("*.md"))

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
-from recollect.memory.ports.erasures import SECRET_BYTES, Erasure, Tombstone, hash_of, subject_of
+from recollect.memory.ports.erasures import SECRET_BYTES, Erasure, Tombstone, keyed_hash, subject_of
 from recollect.memory.ports.store import Store
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
@@ -27,37 +27,39 @@ class ErasuresContract:
             assert {await store.erasures.secret()} == secrets
         (secret,) = secrets
         assert len(secret) == SECRET_BYTES
-        assert len(hash_of(secret, "ada")) == len(hash_of(secret, "ada" * 100)), "a hash carries no text of the id"
+        assert len(keyed_hash(secret, "ada")) == len(keyed_hash(secret, "ada" * 100)), (
+            "a hash carries no text of the id"
+        )
         subjects = {subject_of(secret, scope) for scope in (ADA, T1, Scope("ada", "t2"), Scope("ada2"))}
         assert len(subjects) == 4
         assert subject_of(secret, T1).startswith(f"{subject_of(secret, ADA)}/")
-        assert hash_of(b"0" * 32, "ada") != hash_of(secret, "ada")
+        assert keyed_hash(b"0" * 32, "ada") != keyed_hash(secret, "ada")
 
     async def test_a_fence_rises_with_each_erasure_and_with_its_end(self, store: Store):
         erasures = store.erasures
         assert await erasures.tombstones(["user"]) == {}
-        assert await erasures.raise_fence("user", "one", at=NOW) == Tombstone("user", 1, NOW, frozenset({"one"}))
-        both = await erasures.raise_fence("user", "two", at=NOW + later(1))
+        assert await erasures.block("user", "one", at=NOW) == Tombstone("user", 1, NOW, frozenset({"one"}))
+        both = await erasures.block("user", "two", at=NOW + later(1))
         assert both == Tombstone("user", 2, NOW + later(1), frozenset({"one", "two"}))
-        assert await erasures.raise_fence("user", "two", at=NOW) == Tombstone("user", 3, NOW, both.erasing)
+        assert await erasures.block("user", "two", at=NOW) == Tombstone("user", 3, NOW, both.erasing)
         for _ in range(2):
-            await erasures.lift_fence("user", "one", at=NOW + later(2))
+            await erasures.unblock("user", "one", at=NOW + later(2))
         lifted = Tombstone("user", 4, NOW + later(2), frozenset({"two"}))
         assert await erasures.tombstones(["other", "user"]) == {"user": lifted}
-        await erasures.lift_fence("user", "two", at=NOW)
-        await erasures.lift_fence("nobody", "two", at=NOW)
+        await erasures.unblock("user", "two", at=NOW)
+        await erasures.unblock("nobody", "two", at=NOW)
         assert await erasures.tombstones(["user", "nobody"]) == {"user": Tombstone("user", 5, NOW)}
 
     async def test_raises_are_counted_and_raised_at_once_all_count(self, store: Store):
         erasures = store.erasures
         before = await erasures.epoch()
-        await asyncio.gather(*(erasures.raise_fence("user", f"e{number}", at=NOW) for number in range(8)))
+        await asyncio.gather(*(erasures.block("user", f"e{number}", at=NOW) for number in range(8)))
         assert (await erasures.tombstones(["user"]))["user"].epoch == 8
         assert await erasures.epoch() >= before + 8
 
     async def test_tombstones_come_in_pages_from_a_time_on(self, store: Store):
         for number in range(5):
-            await store.erasures.raise_fence(f"user{number}", "e", at=NOW + later(number))
+            await store.erasures.block(f"user{number}", "e", at=NOW + later(number))
         first = await store.erasures.tombstones_since(NOW + later(1), limit=3)
         assert [found.subject for found in first] == ["user1", "user2", "user3"]
         rest = await store.erasures.tombstones_since(NOW + later(1), after="user3", limit=3)
@@ -66,9 +68,9 @@ class ErasuresContract:
 
     async def test_a_user_is_told_by_a_threads_tombstone_too(self, store: Store):
         secret = await store.erasures.secret()
-        hashes = {user: hash_of(secret, user) for user in ("ada", "bob", "cleo")}
+        hashes = {user: keyed_hash(secret, user) for user in ("ada", "bob", "cleo")}
         for scope in (ADA, Scope("bob", "t1")):
-            await store.erasures.raise_fence(subject_of(secret, scope), "e", at=NOW)
+            await store.erasures.block(subject_of(secret, scope), "e", at=NOW)
         assert await store.erasures.erased(list(hashes.values())) == {hashes["ada"], hashes["bob"]}
         assert await store.erasures.erased([hashes["cleo"]]) == set()
 
