@@ -4,7 +4,10 @@ import ast
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+from tests.project.source_trees import tree
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("api", "graph", "memory", "tests", "benchmarks")
@@ -13,13 +16,11 @@ NOUNS = re.compile(r"(?:The|A|An|Its?|Whose|Whether|Which)\b")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def texts(path: Path) -> Iterator[tuple[int, ast.AST, str]]:
-    """Yield each docstring of the file with its line and what it belongs to."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Module | ast.ClassDef | Function):
-            text = ast.get_docstring(node)
-            if text:
-                yield getattr(node, "lineno", 1), node, text
+@cache
+def texts(path: Path) -> list[tuple[int, ast.AST, str]]:
+    """Return each docstring of the file with its line and what it belongs to."""
+    nodes = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Module | ast.ClassDef | Function)]
+    return [(getattr(node, "lineno", 1), node, text) for node in nodes if (text := ast.get_docstring(node))]
 
 
 def is_property(function: Function) -> bool:

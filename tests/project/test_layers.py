@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.project.source_trees import tree
+
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("api", "graph", "memory")
 HEAVY = ["aiosqlite", "fastapi", "langchain_openai", "langgraph", "openai", "pymongo", "qdrant_client", "qdrant_edge"]
@@ -98,7 +100,7 @@ def sources() -> Iterator[Path]:
 
 
 def imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             yield node.module
         elif isinstance(node, ast.Import):
@@ -123,7 +125,7 @@ def test_graph_and_api_ask_the_memory_for_verbs_and_reach_for_no_part() -> None:
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for folder in ("graph", "api")
         for path in (ROOT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.Attribute)
         and node.attr == "parts"
         and ast.unparse(node.value).removesuffix(".operations").endswith("memory")

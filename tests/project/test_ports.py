@@ -2,6 +2,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.project.source_trees import tree
+
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("api", "graph", "memory")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -10,7 +12,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def classes(*folders: str) -> Iterator[tuple[str, ast.ClassDef]]:
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in ast.walk(tree(path)):
                 if isinstance(node, ast.ClassDef):
                     yield f"{path.relative_to(ROOT)}: {node.name}", node
 

@@ -180,6 +180,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
+@pytest.mark.slow
 def test_it_goes_through_the_memory_and_writes_what_it_found(file: Path, tmp_path: Path) -> None:
     written = tmp_path / "out" / "recall.json"
     ran = run("--folds", "--scale", "--quick", "--json", str(written), LOCOMO_PATH=str(file), EMBEDDING_MODEL="lexical")

@@ -12,6 +12,8 @@ import pytest
 
 from tests.service.support.running import until
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 TURN = {"user_id": "ada", "thread_id": "t1", "message": "Hi, I'm Ada."}
 LIBRARY = """

@@ -11,6 +11,8 @@ from tests.service.support.running import Service, service
 from tests.service.support.shapes import refused
 from tests.studio.running import studio
 
+pytestmark = pytest.mark.slow
+
 PAGE = "https://smith.langchain.com"
 SAID, KEPT = "My secret garden is in Zanzibar.", "My tower is in Reykjavik."
 

@@ -9,6 +9,8 @@ from tests.fakes.openai_server import FakeOpenAI, call
 from tests.service.support.running import model_settings
 from tests.studio.running import Studio, studio
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def model() -> Iterator[FakeOpenAI]:

@@ -81,6 +81,7 @@ def test_whoever_asks_too_often_is_told_how_long_to_wait(tmp_path: Path) -> None
         assert statuses == [401, 401, 401, 429, 429]
 
 
+@pytest.mark.slow
 def test_wrong_keys_lock_no_valid_one_out_and_failures_alone_are_counted(tmp_path: Path) -> None:
     with service(tmp_path, AUTH="api_key", RATE_LIMIT_PER_MINUTE="6", RATE_LIMIT_BURST="3") as running:
         guessed = [running.http.get("/api/threads", headers=bearer("wrong")) for _ in range(12)]

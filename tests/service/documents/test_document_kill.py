@@ -56,6 +56,7 @@ def test_a_long_document_is_processing_and_goes_on_after_a_kill(tmp_path: Path, 
         assert_whole(running)
 
 
+@pytest.mark.slow
 def test_a_kill_while_new_content_comes_leaves_the_old_or_the_new(tmp_path: Path, fake: FakeOpenAI) -> None:
     with service(tmp_path, **settings(fake)) as running:
         first = add(running, "ada", LONG, source="log")
@@ -82,6 +83,7 @@ def send(url: str, text: str) -> None:
         return
 
 
+@pytest.mark.slow
 def test_an_outage_delays_a_document_and_a_refusal_fails_it(tmp_path: Path, fake: FakeOpenAI) -> None:
     with service(tmp_path, **settings(fake)) as running:
         add(running, "ada", "The first document.")
@@ -106,6 +108,7 @@ def test_an_outage_delays_a_document_and_a_refusal_fails_it(tmp_path: Path, fake
         assert_whole(running)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["document", "user"])
 def test_a_document_that_is_deleted_or_erased_while_it_is_processed_stays_gone(
     tmp_path: Path, fake: FakeOpenAI, method: str
@@ -125,6 +128,7 @@ def test_a_document_that_is_deleted_or_erased_while_it_is_processed_stays_gone(
         assert_whole(running, "bob")
 
 
+@pytest.mark.slow
 def test_a_deletion_that_is_killed_is_ended_after_the_start(tmp_path: Path) -> None:
     with service(tmp_path, SWEEP_SECONDS="0.2") as running:
         made = add(running, "ada", LONG)

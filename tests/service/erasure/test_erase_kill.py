@@ -52,7 +52,7 @@ def is_clean(running: Service) -> bool:
         return False
 
 
-@pytest.mark.parametrize("seconds", [0.02, 0.1, 0.2, 0.4])
+@pytest.mark.parametrize("seconds", [0.1, *(pytest.param(each, marks=pytest.mark.slow) for each in (0.02, 0.2, 0.4))])
 def test_a_killed_erasure_is_ended_by_the_next_start(tmp_path: Path, seconds: float) -> None:
     with service(tmp_path) as running:
         for user in ("bob", USER):

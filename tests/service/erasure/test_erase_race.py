@@ -101,6 +101,7 @@ def nothing_of(running: Service, user: str) -> None:
     assert not any(stats[name] for name in ("threads", "turns", "messages", "facts", "documents", "points", "pending"))
 
 
+@pytest.mark.slow
 def test_nothing_comes_back_whatever_was_in_flight(running: Service, fake: FakeOpenAI, user: str) -> None:
     fake.on_chat = learning
     other = f"{user}-other"

@@ -117,6 +117,7 @@ def test_what_waits_is_learned_when_the_thread_is_idle(tmp_path: Path, patient: 
         assert len(patient.extractions) == 1
 
 
+@pytest.mark.slow
 def test_a_kill_loses_nothing_that_waits(tmp_path: Path, patient: FakeOpenAI) -> None:
     def reply_then_hang(body: Body) -> Answer | None:
         if extraction_tool(body) is None:

@@ -99,6 +99,7 @@ def test_another_users_and_unknown_previews_and_wrong_bodies_are_refused(ada: Fa
     assert ada.known() == {"city": "Oslo"}
 
 
+@pytest.mark.slow
 def test_a_kill_while_it_is_done_has_it_done_once(tmp_path: Path, model: FakeOpenAI) -> None:
     teach(model, FIRST)
     with service(tmp_path, **model_settings(model.url)) as running:

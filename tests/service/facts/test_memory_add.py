@@ -177,6 +177,7 @@ def test_nothing_said_and_wrong_requests(offline: Service, user: str) -> None:
     assert fields(offline.http.post("/api/memory/add", json={"content": "x"})) == ["user_id"]
 
 
+@pytest.mark.slow
 def test_a_kill_while_it_learns_leaves_nothing(tmp_path: Path, fake: FakeOpenAI) -> None:
     with service(tmp_path, **model_settings(fake.url)) as running:
         fake.on_chat = learning

@@ -21,6 +21,8 @@ from schemathesis.specs.openapi.checks import (
 from tests.service.support.locked import bearer, made_key
 from tests.service.support.running import Service, service
 
+pytestmark = pytest.mark.slow
+
 CHECKS: list[Any] = [
     not_a_server_error,
     status_code_conformance,

@@ -330,6 +330,7 @@ async def test_stdio_opens_the_memory_itself_and_shares_it(tmp_path: Path):
         assert await found(first, "nuts") == [NUTS]
 
 
+@pytest.mark.slow
 async def test_stdio_goes_on_when_the_owner_of_the_data_has_gone(tmp_path: Path):
     with service(tmp_path) as running:
         async with over_stdio(tmp_path, "ada", DATA_DIR=str(running.data_dir)) as client:

@@ -142,6 +142,7 @@ def test_failed_updates_are_found_and_learned_again(fake: FakeOpenAI, tmp_path: 
         assert "Tried 0 failed updates" in recollect(running, "learn", "--failed").stdout
 
 
+@pytest.mark.slow
 def test_failed_updates_are_learned_again_without_a_service(fake: FakeOpenAI, tmp_path: Path) -> None:
     fake.on_chat = lambda body: 400 if extraction_tool(body) or body.get("response_format") else None
     with service(tmp_path, **model_settings(fake.url)) as running:

@@ -110,6 +110,7 @@ def test_an_embedder_is_prepared_switched_and_dropped_while_the_service_answers(
     settled(talked)
 
 
+@pytest.mark.slow
 def test_a_killed_filling_goes_on_and_an_outage_keeps_the_points_owed(talked: Service, fake: FakeOpenAI) -> None:
     def hang_at_many(body: Json) -> None:
         if len(body["input"]) > 4:

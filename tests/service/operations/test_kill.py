@@ -86,6 +86,7 @@ def test_a_kill_before_the_reply_leaves_an_unfinished_repeatable_turn(tmp_path: 
         assert_points_are_once(running, "t1", "t2")
 
 
+@pytest.mark.slow
 def test_a_kill_while_extraction_hangs_is_learned_from_once_after_the_restart(tmp_path: Path, fake: FakeOpenAI) -> None:
     def reply_then_hang(body: Body) -> Answer | None:
         if extraction_tool(body) is None:
@@ -136,6 +137,7 @@ def test_kills_at_any_moment_of_an_update_leave_each_thing_once(tmp_path: Path, 
         assert_points_are_once(running, "t1")
 
 
+@pytest.mark.slow
 def test_a_refused_repeat_after_a_kill_changes_nothing(tmp_path: Path, fake: FakeOpenAI) -> None:
     with service(tmp_path, **model_settings(fake.url)) as running:
         fake.hang()

@@ -103,6 +103,7 @@ def test_a_rebuild_goes_on_when_its_caller_leaves_and_there_is_one_at_a_time(tal
     assert json.loads(lines[-1])["report"]["points"] == 2 * TURNS
 
 
+@pytest.mark.slow
 def test_a_service_that_is_killed_on_the_way_goes_on_after_its_start(talked: Service, fake: FakeOpenAI) -> None:
     def hang_after_the_first(body: dict[str, Any]) -> None:
         if is_rebuild(body):
@@ -136,6 +137,7 @@ def test_an_embedder_that_is_down_leaves_the_old_index(talked: Service, fake: Fa
     assert recollect(talked, "reindex").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_service_stops_in_the_middle_of_a_rebuild(talked: Service, fake: FakeOpenAI) -> None:
     fake.hang()
     command = recollecting(talked, "reindex")

@@ -58,6 +58,7 @@ def test_without_a_service_the_terminal_brings_its_own(stopped: Service, fake: F
     assert "cat" in recollect(stopped, "facts", "--user", "ada").stdout
 
 
+@pytest.mark.slow
 def test_when_the_terminal_that_brought_the_service_ends_the_other_brings_one(stopped: Service) -> None:
     with Terminal(stopped, "chat", "--user", "ada", "--thread", "t1") as first:
         first.ready()
@@ -70,6 +71,7 @@ def test_when_the_terminal_that_brought_the_service_ends_the_other_brings_one(st
             assert second.end() == 0
 
 
+@pytest.mark.slow
 def test_what_its_own_service_is_at_is_finished_at_the_end(stopped: Service, fake: FakeOpenAI) -> None:
     fake.script(REPLY)
     fake.piece_seconds = 0.02

@@ -80,6 +80,7 @@ def test_a_model_outage_leaves_it_pending_until_the_model_is_back(tmp_path: Path
         until(lambda: summaries(running) == ["They spoke of apples."])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hanging", [True, False])
 def test_a_process_killed_while_it_archives_finishes_at_the_next_start(
     tmp_path: Path, fake: FakeOpenAI, hanging: bool

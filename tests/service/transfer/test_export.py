@@ -105,6 +105,7 @@ def test_the_command_writes_a_file_or_says_why_not(offline: Service, ada: str, t
     assert recollect(offline, "export", "--user", ada, "--format", "xml").returncode == 2
 
 
+@pytest.mark.slow
 def test_a_long_export_takes_little_memory(offline: Service, user: str) -> None:
     text = "Lorem ipsum dolor sit amet. " * 400
     said = [

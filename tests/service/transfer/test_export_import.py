@@ -141,6 +141,7 @@ def talked(tmp_path: Path, turns: int) -> bytes:
         return exported(running, "ada")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_mongo", [False, True])
 def test_killed_on_the_way_and_imported_again(tmp_path: Path, is_mongo: bool, request: pytest.FixtureRequest) -> None:
     settings: dict[str, str] = request.getfixturevalue("mongo_settings") if is_mongo else {}

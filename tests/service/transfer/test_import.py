@@ -269,7 +269,7 @@ def test_the_command_that_is_killed_on_the_way_goes_on_when_it_is_run_again(tmp_
     completed_again(running, path, 800)
 
 
-@pytest.mark.parametrize("milliseconds", [5, 100, 300])
+@pytest.mark.parametrize("milliseconds", [100, *(pytest.param(each, marks=pytest.mark.slow) for each in (5, 300))])
 def test_a_service_that_is_killed_amid_an_import_completes_it(tmp_path: Path, milliseconds: int) -> None:
     content = body([*talk(600), *talk(200, user="eve")])
     with service(tmp_path) as running:

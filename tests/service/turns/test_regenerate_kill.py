@@ -85,6 +85,7 @@ def test_a_kill_before_the_new_answer_leaves_the_old_one_whole(tmp_path: Path, t
         check_whole(running, reply="The old answer.", known={"city": "Rome", "colour": "green"})
 
 
+@pytest.mark.slow
 def test_kills_after_it_leave_the_new_one_learned_from_once(tmp_path: Path, teacher: Teacher) -> None:
     with service(tmp_path, **model_settings(teacher.fake.url)) as running:
         begin(running, teacher)
@@ -101,6 +102,7 @@ def test_kills_after_it_leave_the_new_one_learned_from_once(tmp_path: Path, teac
         check_whole(running, reply="Answer 3.", known={"city": "Rome", "tone": "green"})
 
 
+@pytest.mark.slow
 def test_a_kill_while_it_is_learned_from_anew(tmp_path: Path, teacher: Teacher) -> None:
     with service(tmp_path, **model_settings(teacher.fake.url)) as running:
         begin(running, teacher)

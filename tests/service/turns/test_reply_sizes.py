@@ -14,7 +14,9 @@ from tests.service.support.shapes import refused
 MOST = 1_000_000
 
 
-@pytest.mark.parametrize("letters", ["plain words ", "żółty 日本 ", "😀"])
+@pytest.mark.parametrize(
+    "letters", ["żółty 日本 ", *(pytest.param(each, marks=pytest.mark.slow) for each in ("plain words ", "😀"))]
+)
 def test_a_reply_of_the_most_characters_is_returned_stored_and_imported_whole(
     served: Service, model: FakeOpenAI, offline: Service, user: str, letters: str
 ) -> None:
