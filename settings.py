@@ -5,6 +5,7 @@ A setting's variable is its name in upper case. Those that `MemoryConfig` has to
 
 import functools
 import io
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,6 +28,9 @@ _RECALL = (
     *("time", "timezone", "fallback_recent", "coverage"),
 )
 """The fields of `MemoryConfig` whose settings begin with MEMORY_."""
+
+_TRACING = ("TRACING_V2", "TRACING")
+"""The ends of the names of LangSmith's variables, the one that counts first."""
 
 Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 Days = Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)]
@@ -528,3 +532,9 @@ def read_file(path: Path) -> dict[str, str | None]:
 def current_settings() -> Settings:
     """The settings of this process, read once."""
     return load_settings()
+
+
+def is_traced_by_langsmith() -> bool:
+    """Tell whether LangSmith's own variables switch its tracing on; they are no settings of the service."""
+    found = (os.environ.get(f"{owner}_{name}", "").strip() for name in _TRACING for owner in ("LANGSMITH", "LANGCHAIN"))
+    return next(filter(None, found), "") == "true"

@@ -22,6 +22,7 @@ from typing_extensions import override
 
 from recollect.api.middleware.connection import Connection
 from recollect.api.middleware.connections import ConnectionLimits, Connections, raise_open_files
+from recollect.graph.turns import TurnRunner
 from recollect.memory.values.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
@@ -94,8 +95,9 @@ async def _settle(app: FastAPI) -> None:
     200,000 objects live as long as the process: without the freeze each full collection would scan them and stop it for
     0.1 s.
     """
-    if graph := getattr(getattr(app.state, "turns", None), "graph", None):
-        await asyncio.wait([graph])
+    turns: TurnRunner | None = getattr(app.state, "turns", None)
+    if turns is not None and turns.graph.loading is not None:
+        await asyncio.wait([turns.graph.loading])
     gc.collect()
     gc.freeze()
     gc.enable()

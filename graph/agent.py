@@ -5,10 +5,7 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
-from langgraph.runtime import Runtime
-
-from recollect.graph.context import Context, LiveContext, live_context
-from recollect.graph.own_agent.calling import call_own
+from recollect.graph.context import LiveContext, Runtime, live_context
 from recollect.graph.prompts import prompt_of
 from recollect.graph.spoken import Spoken, check_length
 from recollect.graph.state import Json, State
@@ -18,7 +15,7 @@ from recollect.memory.ports.chat_model import ABOUT_TOOLS, ChatModel, ChatReply,
 from recollect.memory.values.errors import ModelUnavailable
 
 
-async def agent(state: State, runtime: Runtime[Context]) -> Json:
+async def agent(state: State, runtime: Runtime) -> Json:
     """Run one round: get a reply, or tool calls that the tools node answers before the next round."""
     live = await live_context(runtime)
     services, listener = live.services, live.listener
@@ -29,7 +26,7 @@ async def agent(state: State, runtime: Runtime[Context]) -> Json:
         listener.recalled(recalled_json(state))
     most = services.memory.config.max_reply_characters
     spoken = Spoken(listener, most=most, goes_on=bool(earlier_replies(state)))
-    round_of = _built_in if services.agent is None else call_own
+    round_of = _built_in if services.agent is None else _own
     answer = _storable(await round_of(state, live, spoken))
     calls: list[Json] = answer["tool_calls"] if state["tools"] else []
     said = [] if live.chat.wants_json else earlier_replies(state)
@@ -84,6 +81,13 @@ async def _built_in(state: State, live: LiveContext, spoken: Spoken) -> Json:
         "block": prompt.block,
         "usage": {"input_tokens": reply.usage.input_tokens, "output_tokens": reply.usage.output_tokens},
     }
+
+
+async def _own(state: State, live: LiveContext, spoken: Spoken) -> Json:
+    # Imported here, because it needs LangGraph; loading the AGENT has imported it before.
+    from recollect.graph.own_agent.calling import call_own
+
+    return await call_own(state, live, spoken)
 
 
 def _allowed(parameters: Mapping[str, Any], *, with_tools: bool) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ The schema that Studio sees has no fields, because a client-typed one makes its 
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from typing_extensions import override
 
@@ -16,9 +16,6 @@ from recollect.graph.resources import Services, shared
 from recollect.memory.erasure.fences import Fence
 from recollect.memory.options.model_choice import ModelChoice
 from recollect.memory.values.turn import Message, Turn
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
 
 
 class Listener(Protocol):
@@ -139,7 +136,17 @@ class LiveContext(Context):
         return self.accepted is not None and not self.accepted.thread_id
 
 
-async def live_context(runtime: "Runtime[Context]") -> LiveContext:
+class Runtime(Protocol):
+    """What a node is given beside the state. LangGraph's own `Runtime` is one."""
+
+    @property
+    @abstractmethod
+    def context(self) -> Context:
+        """Return the run's context."""
+        ...
+
+
+async def live_context(runtime: Runtime) -> LiveContext:
     """Return what the service gave the run; without a service (Studio), the shared services."""
     context = runtime.context
     return context if isinstance(context, LiveContext) else LiveContext(await shared.get())

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 
-from langgraph.runtime import Runtime
-
-from recollect.graph.context import Context, LiveContext, live_context
+from recollect.graph.context import LiveContext, Runtime, live_context
 from recollect.graph.kept_rounds import open_round
 from recollect.graph.state import Json, State
 from recollect.graph.turn_input import accepted_message, scope_of
@@ -16,7 +14,7 @@ from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import not_owed
 
 
-async def hand_over(state: State, runtime: Runtime[Context]) -> Json:
+async def hand_over(state: State, runtime: Runtime) -> Json:
     """Pass the answer to the listener; keep the agent's own tool rounds until the client sends its calls' results."""
     live = await live_context(runtime)
     message = live.accepted or accepted_message(state)

@@ -5,10 +5,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
 from typing import Any
 
-from langgraph.runtime import Runtime
-
 from recollect.graph.client_chat import ClientChat
-from recollect.graph.context import Context, LiveContext, live_context
+from recollect.graph.context import LiveContext, Runtime, live_context
 from recollect.graph.hand_over import hand_over
 from recollect.graph.history import history_fingerprint, merged_history
 from recollect.graph.kept_rounds import with_rounds
@@ -32,7 +30,7 @@ INPUT_USED: Json = {"metadata": {}, "memory": {}}
 NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 
 
-async def load_window(state: State, runtime: Runtime[Context]) -> Json:
+async def load_window(state: State, runtime: Runtime) -> Json:
     """Fetch the thread's last turns, and begin the turn: every key of the agent's rounds starts empty."""
     started = perf_counter()
     live = await live_context(runtime)
@@ -62,7 +60,7 @@ async def load_window(state: State, runtime: Runtime[Context]) -> Json:
     return {**fresh, "started": started, **fetched}
 
 
-async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
+async def search_memories(state: State, runtime: Runtime) -> Json:
     """Search past messages that the window does not show."""
     live = await live_context(runtime)
     services, placed, accepted = live.services, live.placed, live.accepted
@@ -88,7 +86,7 @@ async def search_memories(state: State, runtime: Runtime[Context]) -> Json:
     return await _fetch("search_memories", services, fetch, empty)
 
 
-async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
+async def load_facts(state: State, runtime: Runtime) -> Json:
     """Fetch the user's facts, and the summary of the messages that left the thread's window."""
     live = await live_context(runtime)
     services, accepted, regenerated = live.services, live.accepted, live.regenerated
@@ -120,7 +118,7 @@ async def load_facts(state: State, runtime: Runtime[Context]) -> Json:
     return await _fetch("load_facts", services, fetch, empty)
 
 
-async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
+async def save_turn(state: State, runtime: Runtime) -> Json:
     """Store the reply with its pending update, then release the reply.
 
     A stateless reply, and calls of a client's tools, are released unstored.
@@ -152,7 +150,7 @@ async def save_turn(state: State, runtime: Runtime[Context]) -> Json:
     return {**INPUT_USED, "timings_ms": timings, "committed": message.turn_id, "update": _update_json(turn)}
 
 
-async def update_memory(state: State, runtime: Runtime[Context]) -> Json:
+async def update_memory(state: State, runtime: Runtime) -> Json:
     """Learn from the turn and index it, trying each step once. The updater retries the steps that an outage stopped."""
     if not state["committed"]:
         return {"update": state["update"]}

@@ -3,9 +3,7 @@
 from collections.abc import Awaitable
 from typing import Protocol
 
-from langgraph.runtime import Runtime
-
-from recollect.graph.context import Context, live_context
+from recollect.graph.context import Runtime, live_context
 from recollect.graph.state import Json, State
 
 
@@ -14,7 +12,7 @@ class Node(Protocol):
 
     __name__: str
 
-    def __call__(self, state: State, runtime: Runtime[Context]) -> Awaitable[Json]:
+    def __call__(self, state: State, runtime: Runtime) -> Awaitable[Json]:
         """Return the keys of the state that the node writes."""
         ...
 
@@ -23,7 +21,7 @@ def observed(node: Node) -> Node:
     """Wrap `node` so that the observer times it under its own name."""
     name = node.__name__
 
-    async def run(state: State, runtime: Runtime[Context]) -> Json:
+    async def run(state: State, runtime: Runtime) -> Json:
         live = await live_context(runtime)
         with live.services.memory.observer.stage(name):
             return await node(state, runtime)

@@ -4,6 +4,7 @@ A composition root: with `api/`, the only part of the graph that reads the setti
 """
 
 import asyncio
+import importlib
 import inspect
 import logging
 from collections.abc import AsyncGenerator
@@ -17,7 +18,7 @@ from recollect.memory.opening.opening import open_memory
 from recollect.memory.ports.observing import UNOBSERVED, Observer
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.given import load_named
-from recollect.settings import Settings, current_settings
+from recollect.settings import Settings, current_settings, is_traced_by_langsmith
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,8 @@ class Services:
     `agent_name` is the reply's `model` where the agent names none. `forwards_keys`: a chat client's bearer token is the
     chat model's key. `default_user` is the user of chat clients that name none; `trusts_frontends`: headers of chat
     front ends are read. `derives_threads`: the thread of a chat client that names none is found by its history.
-    `allows_choice`: callers of the service's own routes may choose the model.
+    `allows_choice`: callers of the service's own routes may choose the model. `is_traced`: LangSmith traces this
+    process.
     """
 
     memory: Memory
@@ -43,6 +45,7 @@ class Services:
     trusts_frontends: bool = False
     derives_threads: bool = False
     allows_choice: bool = False
+    is_traced: bool = False
 
 
 DEFAULT_INSTRUCTIONS = (
@@ -85,6 +88,7 @@ async def open_services(
             settings.trust_frontend_headers,
             settings.derives_threads,
             settings.allow_model_choice,
+            is_traced_by_langsmith(),
         )
 
 
@@ -107,6 +111,7 @@ def load_agent(path: str) -> Any:
     Raises:
         ConfigurationError: there is no such module or attribute, or it cannot be called as a node.
     """
+    importlib.import_module("recollect.graph.own_agent.calling")  # which calls it, and needs LangGraph
     agent = load_named("AGENT", path)
     if not (hasattr(agent, "ainvoke") or inspect.iscoroutinefunction(agent) or inspect.isasyncgenfunction(agent)):
         raise ConfigurationError(

@@ -3,6 +3,7 @@
 With a checkpointer (Studio brings one) a key that is not written would show the last turn's value.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NotRequired
 
 from typing_extensions import TypedDict
@@ -87,3 +88,7 @@ class State(TurnInput):
     usage: dict[str, int]
     timings_ms: dict[str, float]
     update: Json
+
+
+MERGED: Mapping[str, Callable[[Any, Any], Any]] = {"degraded": merge_degraded}
+"""The keys to which several nodes write in one step, and what merges a report with the value before it."""

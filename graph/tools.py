@@ -5,9 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langgraph.runtime import Runtime
-
-from recollect.graph.context import Context, live_context
+from recollect.graph.context import Runtime, live_context
 from recollect.graph.prompts import found_by_tool
 from recollect.graph.state import Json, State
 from recollect.graph.tool_uses import ToolUses
@@ -61,7 +59,7 @@ REMEMBER_SPEC: Json = {
 }
 
 
-async def tools(state: State, runtime: Runtime[Context]) -> Json:
+async def tools(state: State, runtime: Runtime) -> Json:
     """Answer the calls of the agent's own tools; those of a client's stay open.
 
     After the last round that is allowed, the agent's own tools are offered no more.

@@ -11,12 +11,12 @@ from recollect.graph.client_chat import ClientChat, Placed
 from recollect.graph.context import LiveContext
 from recollect.graph.derived_thread.finder import ThreadFinder
 from recollect.graph.history import KnownMessage, align
-from recollect.graph.loading import load_graph
 from recollect.graph.open_rounds import OpenRounds
 from recollect.graph.past import Past, continued, read_past, read_until
 from recollect.graph.resources import Services
 from recollect.graph.running_turn import RunningTurn, TurnRequest
 from recollect.graph.state import TurnInput
+from recollect.graph.walk import Runs
 from recollect.memory.erasure.fences import Fence
 from recollect.memory.learning.turns.regenerating import is_without_memory
 from recollect.memory.memory import check_same_turn
@@ -40,8 +40,7 @@ class TurnRunner:
         self._running: dict[tuple[str, str], RunningTurn] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._rounds = OpenRounds()
-        self.graph = asyncio.create_task(asyncio.to_thread(load_graph), name="graph-load")
-        """The graph, once it is imported: the service answers meanwhile, and the first turn waits for it."""
+        self.graph = Runs(services)
         services.memory.on_erasing(self.end_erased)
 
     def start(self, request: TurnRequest) -> RunningTurn:
@@ -259,22 +258,17 @@ class TurnRunner:
             "metadata": dict(message.metadata),
             "memory": options,
         }
-        graph = await asyncio.shield(self.graph)  # a turn that is aborted does not abort the import
-        # LangGraph types ainvoke only in part.
-        await graph.ainvoke(  # pyright: ignore[reportUnknownMemberType]
-            given,
-            context=LiveContext(
-                self._services,
-                running,
-                message,
-                regenerates=replaced is not None,
-                placed=_placed(running.request.chat, known),
-                choice=running.request.choice,
-                rounds=self._rounds,
-                fence=fence,
-            ),
-            output_keys="committed",  # nobody reads the final state, which LangGraph would copy after every step
+        context = LiveContext(
+            self._services,
+            running,
+            message,
+            regenerates=replaced is not None,
+            placed=_placed(running.request.chat, known),
+            choice=running.request.choice,
+            rounds=self._rounds,
+            fence=fence,
         )
+        await self.graph.run(given, context)
 
     async def _finished(self, running: RunningTurn) -> Turn | None:
         """Return the stored turn if it has its reply already and keeps it. Only a turn with a given id can have one.
