@@ -1,49 +1,36 @@
-"""Fact service: lists, writes, changes, approves, rejects and forgets facts for people, and shows their history.
+"""Fact service: writes, changes, approves, rejects and forgets facts for people, beside reading them.
 
 Each verb is scoped to a user; global facts are those of `GLOBAL_USER`. No model changes what a person wrote or pinned.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 from uuid import uuid4
 
 from recollect.memory.erasure.fences import Fences
 from recollect.memory.facts.fact_edit import FactEdit, check_key, edited, home_of, written
-from recollect.memory.facts.fact_history import in_force_at, tombstone, versions
+from recollect.memory.facts.fact_reading import FactReading, no_such_note, without_text
 from recollect.memory.facts.fact_rivals import home_scope, living_under, rivals_of, superseded
 from recollect.memory.facts.fact_writes import revise
-from recollect.memory.facts.forgetting import Forgetting, ForgettingPreview, family_of
+from recollect.memory.facts.forgetting import Forgetting, ForgettingPreview
 from recollect.memory.facts.known_statement import confirm, is_before, known_statement
 from recollect.memory.facts.reviewing import approve, proposal_version, reject
 from recollect.memory.index.index_outbox import IndexOutbox
-from recollect.memory.ports.facts import FactFilter
-from recollect.memory.ports.store import Store
 from recollect.memory.updates.retention import Retention
 from recollect.memory.updates.updater import Updater
 from recollect.memory.values.errors import FactConflict, NotFound
-from recollect.memory.values.fact import Fact, fact_dict, preferred
-from recollect.memory.values.fact_limits import MOST_FACTS
+from recollect.memory.values.fact import Fact, preferred
 from recollect.memory.values.scope import Scope
-from recollect.memory.values.times import Clock
 from recollect.memory.values.turn import derived_id
 from recollect.memory.values.version import check_version
 
 _TRIES = 20
 """A write that lost a race is tried at most this often."""
 _NUMBERS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class FactPage:
-    """Holds a page of facts, the whole dict of the user, and whether more facts follow."""
-
-    items: Sequence[Fact]
-    facts: Mapping[str, str]
-    has_more: bool
 
 
 class Noted(NamedTuple):
@@ -54,7 +41,7 @@ class Noted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FactService:
+class FactService(FactReading):
     """Handles facts for people. A call waits up to `wait_seconds` for updates that are being learned from.
 
     Raises:
@@ -65,59 +52,11 @@ class FactService:
         StoreUnavailable: from any call; the same call again completes what was begun.
     """
 
-    store: Store
     points: IndexOutbox
     updater: Updater
-    clock: Clock
     wait_seconds: float
     retention: Retention
     fences: Fences
-
-    async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> FactPage:
-        """Return at most `limit` facts that the filter `shown` selects, in its order, after the one with id `after`.
-
-        The dict on every page has all facts that hold for the user (and the filter's thread) now, or at its `as_of`.
-        """
-        items, has_more = await self.listed(user_id, shown, limit=limit, after=after)
-        return FactPage(items=items, facts=await self.known(user_id, shown), has_more=has_more)
-
-    async def known(self, user_id: str, shown: FactFilter, *, agent_id: str | None = None) -> Mapping[str, str]:
-        """Return the whole dict of the user (and the filter's thread) now, or at its `as_of`.
-
-        `agent_id`: of facts with the label of this agent.
-        """
-        holding = FactFilter(now=shown.now, thread_id=shown.thread_id, as_of=shown.as_of)
-        found = await self.store.facts.page(user_id, holding, limit=MOST_FACTS)
-        return fact_dict(_as_of([fact for fact in found if agent_id in (None, fact.agent_id)], shown.as_of))
-
-    async def listed(
-        self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None
-    ) -> tuple[list[Fact], bool]:
-        """Return the facts of a page alone, and whether more follow: the dict of 5,000 facts takes its time."""
-        found = await self.store.facts.page(user_id, shown, limit=limit + 1, after=after)
-        return _as_of(found[:limit], shown.as_of), len(found) > limit
-
-    async def fact(self, user_id: str, fact_id: str) -> Fact:
-        """Return one fact in any state; a forgotten one as its tombstone."""
-        fact = await self.store.facts.fact(user_id=user_id, fact_id=fact_id)
-        if fact is None:
-            raise NotFound("There is no such fact of this user.")
-        return _without_text(fact)
-
-    async def living(self, user_id: str, key: str) -> list[Fact]:
-        """Return the facts that live under the key in the user's own scope."""
-        return await living_under(self.store.facts, key, "user", Scope(user_id), at=self.clock())
-
-    async def history(self, user_id: str, fact_id: str, *, agent_id: str | None = None) -> list[dict[str, Any]]:
-        """Return all versions of the fact and of its superseded and later facts, oldest first, each with its end.
-
-        `agent_id`: those with the label of this agent.
-        """
-        await self.fact(user_id, fact_id)
-        family = await family_of(self.store.facts, user_id, fact_id)
-        family.sort(key=lambda fact: (fact.created_at, fact.id))
-        found = [version for fact in family for version in versions(_without_text(fact))]
-        return [version for version in found if agent_id in (None, version.get("agent_id"))]
 
     async def put(
         self, user_id: str, key: str, edit: FactEdit, *, version: str | None = None, agent_id: str | None = None
@@ -159,21 +98,6 @@ class FactService:
         here = await living_under(self.store.facts, key, *home_of(user_id, edit), at=now)
         return here, preferred(fact for fact in here if _is_meant(fact, start, now))
 
-    async def notes(self, user_id: str, *, tag: str | None = None, limit: int, after: str | None = None) -> list[Fact]:
-        """Return the user's own notes (without a key) that hold now, newest first, after the one with id `after`."""
-        return await self.store.facts.notes(user_id, at=self.clock(), tag=tag, limit=limit, after=after)
-
-    async def note(self, user_id: str, fact_id: str) -> Fact:
-        """Return one note, in any state but forgotten.
-
-        Raises:
-            NotFound: also if the fact has a key, or was forgotten.
-        """
-        fact = await self.store.facts.fact(user_id=user_id, fact_id=fact_id)
-        if fact is None or fact.key is not None or fact.status == "forgotten":
-            raise _no_such_note()
-        return fact
-
     async def forget_note(self, user_id: str, fact_id: str) -> None:
         """Forget a note; see `forget`. After a failure the same call completes it.
 
@@ -182,10 +106,10 @@ class FactService:
         """
         fact = await self.store.facts.fact(user_id=user_id, fact_id=fact_id)
         if fact is None or fact.key is not None:
-            raise _no_such_note()
+            raise no_such_note()
         await self.forget(user_id, fact_id)
         if fact.status == "forgotten":
-            raise _no_such_note()
+            raise no_such_note()
 
     async def write_note(self, user_id: str, edit: FactEdit, *, agent_id: str | None = None) -> Noted:
         """Write a new note; `statement` is its text. No model changes it.
@@ -287,7 +211,7 @@ class FactService:
         if version is None or fact.status != "proposed":
             return
         target = await self.store.facts.fact(user_id=user_id, fact_id=fact.replaces) if fact.replaces else None
-        check_version(version, proposal_version(fact, None if target is None else _without_text(target)))
+        check_version(version, proposal_version(fact, None if target is None else without_text(target)))
 
     async def _settle(self, fact: Fact) -> None:
         """Enforce the limits after a write of `fact`, and synchronise the index."""
@@ -341,10 +265,6 @@ class FactService:
             raise FactConflict("Another fact lives under this key there; change that one, or forget it first.")
 
 
-def _no_such_note() -> NotFound:
-    return NotFound("There is no such memory of this user.")
-
-
 def _start(edit: FactEdit, now: datetime) -> datetime:
     """Return from when on the edited fact holds, now at the earliest."""
     return max(now, edit.get("valid_from") or now)
@@ -357,12 +277,3 @@ def _is_meant(fact: Fact, start: datetime, now: datetime) -> bool:
 
 def _place(fact: Fact) -> tuple[object, ...]:
     return fact.scope, fact.thread_id, fact.valid_from, fact.valid_to
-
-
-def _as_of(facts: Sequence[Fact], at: datetime | None) -> list[Fact]:
-    return list(facts) if at is None else [in_force_at(fact, at) for fact in facts]
-
-
-def _without_text(fact: Fact) -> Fact:
-    """Return the fact; while it is being forgotten, its tombstone."""
-    return tombstone(fact, at=fact.updated_at) if fact.status == "forgotten" else fact

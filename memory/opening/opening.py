@@ -141,7 +141,7 @@ async def open_memory(
             config=config,
             chat=chat,
             recall=recall,
-            facts=FactService(store, points, updater, clock, config.memory_wait_seconds, retention, stores.fences),
+            facts=FactService(store, clock, points, updater, config.memory_wait_seconds, retention, stores.fences),
             turns=TurnService(
                 store,
                 points,

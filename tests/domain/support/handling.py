@@ -132,7 +132,7 @@ async def house(folder: Path, *, documents: Any = None, review: Review | None = 
             yield House(
                 opened,
                 updater,
-                FactService(used, opened.points, updater, clock, 5, retention, Fences(opened.store.erasures)),
+                FactService(used, clock, opened.points, updater, 5, retention, Fences(opened.store.erasures)),
                 TurnService(used, opened.points, updater, step, clock, 5, Explaining(used, 1_500)),
                 extractor,
                 clock,
