@@ -11,7 +11,6 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,20 @@ import uvloop
 
 from benchmarks.locomo import Talk, read_locomo
 from benchmarks.recall_folds import cross_validated
-from benchmarks.recall_measures import AT, BUDGET, Figures, Outcome, figures
+from benchmarks.recall_measures import Outcome, figures
 from benchmarks.recall_passes import add_facts, ask, say, take_in
 from benchmarks.recall_plot import plot
 from benchmarks.recall_scale import FULL, QUICK, Scale, scale
+from benchmarks.recall_tables import (
+    FACTS,
+    LEXICAL,
+    Found,
+    recall_table,
+    scope_table,
+    session_table,
+    short_name,
+    targets,
+)
 from benchmarks.report import Row, conclusion, machine, table, write
 from recollect.memory.opening.opening import open_memory
 from recollect.memory.values.mem_config import MemoryConfig
@@ -30,21 +39,7 @@ from recollect.settings import load_settings
 
 RESULTS = Path(__file__).parent / "results" / "recall.json"
 MINILM = "fastembed:sentence-transformers/all-MiniLM-L6-v2"
-LEXICAL = "lexical"
 NO_SWEEP_SECONDS = 86_400.0
-PUBLISHED = ("DRAGON over turns (LoCoMo paper, table 3)", {5: 56.7, 10: 66.2, 25: 76.7, 50: 82.7})
-FACTS = "with extracted facts"
-TARGETS = {5: 76.0, 10: 84.5, 25: 90.5}
-TARGET_WITHIN = 89.5
-TARGET_LEXICAL = 77.0
-
-
-@dataclass(slots=True)
-class Found:
-    """Passes by their names, and the cross-validated ones."""
-
-    passes: dict[str, list[Outcome]] = field(default_factory=dict[str, list[Outcome]])
-    folds: dict[str, list[Outcome]] = field(default_factory=dict[str, list[Outcome]])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -57,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = uvloop.run(_measure(talks, base, with_folds=given.folds))
         print(recall_table(found), end="\n\n")
         print(session_table(found), end="\n\n")
+        print(scope_table(found), end="\n\n")
         rows += targets(found)
         raw |= _raw(found)
         plot(given.json.with_suffix(".png"), found.passes)
@@ -102,75 +98,24 @@ async def _measure(talks: Sequence[Talk], base: MemoryConfig, *, with_folds: boo
         with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
             async with open_memory(base.replace(data_dir=Path(folder), embedding_model=model)) as memory:
                 await take_in(memory, talks)
-                for name in (_short(model), f"{_short(model)}, {FACTS}"):
+                for name in (short_name(model), f"{short_name(model)}, {FACTS}"):
                     if name.endswith(FACTS):
                         await add_facts(memory, talks)
                     found.passes[name] = await ask(memory, talks, doing=name)
+                    found.in_last_session[name] = await ask(
+                        memory, talks, doing=f"{name}, from the last session", in_last_session=True
+                    )
                     if with_folds:
                         found.folds[name] = await cross_validated(memory, talks, doing=name)
     return found
 
 
-def _short(model: str) -> str:
-    return "no embedding model" if model == LEXICAL else model.rpartition("/")[2].removeprefix("fastembed:")
-
-
-def recall_table(found: Found) -> str:
-    """Return recall beside the published row, in percent, as a Markdown table; categories at 10."""
-    by_name = {name: figures(outcomes) for name, outcomes in found.passes.items()}
-    by_name |= {f"{name}; weights of other conversations": figures(outcomes) for name, outcomes in found.folds.items()}
-    categories = list(next(iter(by_name.values())).by_category)
-    head = [
-        "pipeline",
-        *(f"R@{k}" for k in AT),
-        f"R in {BUDGET:,} tokens",
-        *(f"{c} @10" for c in categories),
-        "p50 / p95 ms",
-    ]
-    name, published = PUBLISHED
-    lines = [head, [name, *(f"{published[k]:.1f}" for k in AT), *[""] * (len(categories) + 2)]]
-    lines += [[name, *_cells(row, categories)] for name, row in by_name.items()]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines]
-    padded.insert(1, ["-" * width for width in widths])
-    return "\n".join(f"| {' | '.join(line)} |" for line in padded)
-
-
-def session_table(found: Found) -> str:
-    """Return how often one, and all, of the sessions with evidence are among the first, as a Markdown table."""
-    lines = ["| pipeline | any in 5 | any in 10 | all in 5 | all in 10 |", "|---|---|---|---|---|"]
-    for name, row in ((name, figures(outcomes)) for name, outcomes in found.passes.items()):
-        shown = [*row.any_session.values(), *row.all_sessions.values()]
-        lines.append(f"| {name} | {' | '.join(f'{value:.1f}' for value in shown)} |")
-    return "\n".join(lines)
-
-
-def _cells(row: Figures, categories: Sequence[str]) -> list[str]:
-    recalls = [*(row.at[k] for k in AT), row.within, *(row.by_category[name] for name in categories)]
-    times = f"{row.p50:.1f} / {row.p95:.1f}" if row.p95 else ""  # folds are not timed
-    return [*(f"{value:.1f}" for value in recalls), times]
-
-
-def targets(found: Found) -> list[Row]:
-    """Return the targets, measured by the pass with facts of the first embedder and without an embedding model."""
-    rows = list[Row]()
-    for name, outcomes in found.passes.items():
-        reached, is_lexical = figures(outcomes), name.startswith(_short(LEXICAL))
-        if name.endswith(FACTS) == is_lexical:
-            continue  # the facts are part of the one target, and not of the other
-        wanted = {10: TARGET_LEXICAL} if is_lexical else TARGETS
-        rows += [_reached(f"{name}: R@{k}", target, reached.at[k]) for k, target in wanted.items()]
-        if not is_lexical:
-            rows.append(_reached(f"{name}: R in {BUDGET:,} tokens", TARGET_WITHIN, reached.within))
-    return rows
-
-
-def _reached(what: str, target: float, figure: float) -> Row:
-    return Row(what, f">= {target:.1f}", f"{figure:.1f}", figure >= target)
-
-
 def _raw(found: Found) -> dict[str, Any]:
-    groups: Mapping[str, dict[str, list[Outcome]]] = {"passes": found.passes, "folds": found.folds}
+    groups: Mapping[str, dict[str, list[Outcome]]] = {
+        "passes": found.passes,
+        "folds": found.folds,
+        "from the last session": found.in_last_session,
+    }
     return {
         group: {name: figures(outcomes).as_json() for name, outcomes in passes.items()}
         for group, passes in groups.items()

@@ -11,6 +11,7 @@ from benchmarks.recall_measures import AT, Outcome, outcome
 from recollect.memory.memory import Memory
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.recall.request import Request
 from recollect.memory.transfer.import_line import read_message
 from recollect.memory.transfer.importing import import_lines
 from recollect.memory.transfer.line_source import split_lines
@@ -19,10 +20,16 @@ from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import derived_id
 
 
-async def search(memory: Memory, user_id: str, query: str, top_k: int, *, now: datetime) -> Sequence[Hit]:
-    """Return the user's messages that the query finds, best first, as the route does with its defaults."""
+async def search(
+    memory: Memory, user_id: str, query: str, top_k: int, *, now: datetime, thread_id: str | None = None
+) -> Sequence[Hit]:
+    """Return the user's messages that the query finds, best first, as the route does with its defaults.
+
+    With a `thread_id`, as a turn of that thread does with the scope `auto`: its hits go first.
+    """
     options = RecallOptions(top_k=top_k, kinds=("episode",))
-    return (await memory.recall.find(Scope(user_id), query, options, now=now)).hits
+    request = Request(Scope(user_id), query, options, preferred=thread_id)
+    return (await memory.recall.vector_search.find(request, now=now)).hits
 
 
 async def take_in(memory: Memory, talks: Sequence[Talk]) -> None:
@@ -81,15 +88,16 @@ async def _check_indexed(memory: Memory, points: dict[str, int]) -> None:
             raise RuntimeError(f"{user_id} has {found} points in place of {expected}.")
 
 
-async def ask(memory: Memory, talks: Sequence[Talk], *, doing: str) -> list[Outcome]:
-    """Search for every question, one after the other."""
+async def ask(memory: Memory, talks: Sequence[Talk], *, doing: str, in_last_session: bool = False) -> list[Outcome]:
+    """Search for every question, one after the other: of all that the user said, or with the last session first."""
     found = list[Outcome]()
     await search(memory, talks[0].id, "warm up", max(AT), now=talks[0].asked_at)
     for talk in talks:
         say(f"{doing}: {talk.id}")
+        thread_id = talk.messages[-1].thread_id if in_last_session else None
         for question in talk.questions:
             begun = time.perf_counter()
-            hits = await search(memory, talk.id, question.text, max(AT), now=talk.asked_at)
+            hits = await search(memory, talk.id, question.text, max(AT), now=talk.asked_at, thread_id=thread_id)
             taken = (time.perf_counter() - begun) * 1_000
             found.append(outcome(hits, question.evidence, talk=talk.id, category=question.category, milliseconds=taken))
     return found

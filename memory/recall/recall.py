@@ -126,13 +126,13 @@ class Recall:
         given = frozenset(hit.entry.id for hit in whole)
         shown = await self.window(scope, options, before=before)
         searched = scope if options.scope == "thread" else Scope(scope.user_id)
-        preferred = scope.thread_id if options.scope == "auto" else None
         turns = [exchange.user.turn_id for exchange in shown]
         if without is not None:
             turns.append(without)
         turns += [turn_id for turn_id in known if turn_id not in turns]
         if documents.without(given).is_nothing and not await self._has_more(searched, len(turns)):
             return Recalled(whole)
+        is_preferred = options.scope == "auto" and await self._has_turns_beyond(scope, len(shown))
         request = Request(
             searched,
             text,
@@ -140,7 +140,7 @@ class Recall:
             shown=turns,
             for_turn=True,
             thread_id=scope.thread_id,
-            preferred=preferred,
+            preferred=scope.thread_id if is_preferred else None,
             searchable=documents.without(given),
             given=given,
         )
@@ -177,9 +177,12 @@ class Recall:
 
     async def _has_more(self, searched: Scope, shown: int) -> bool:
         """Tell whether `searched` has more than the `shown` turns of the window: another turn, or a note."""
-        if await self.store.conversations.count_turns(searched, at_most=shown + 1) > shown:
+        if await self._has_turns_beyond(searched, shown):
             return True
         return await self.store.facts.has_notes(Scope(searched.user_id))
+
+    async def _has_turns_beyond(self, scope: Scope, shown: int) -> bool:
+        return await self.store.conversations.count_turns(scope, at_most=shown + 1) > shown
 
 
 def _say(text: str, action: str, scope: Scope, **counts: int) -> None:

@@ -16,6 +16,7 @@ from recollect.memory.recall.filtering import Allowed, allowed_points
 from recollect.memory.recall.gathering import Gathering
 from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.packing import pack
+from recollect.memory.recall.preference import behind
 from recollect.memory.recall.query import PreparedQuery, prepare_query
 from recollect.memory.recall.ranking import RELEVANT, Scored, blend, is_relevant, mmr, rank, recency
 from recollect.memory.recall.recall_options import RecallOptions
@@ -144,7 +145,7 @@ class Search:
             mixed = [blend(one.score, new, weight) for one, new in zip(filtered.left, fresh, strict=True)]
             filtered.rescore("blended", mixed)
         if request.preferred is not None:
-            filtered.shift("scope", _behind(filtered.left, request.preferred, self.config.scope_margin))
+            filtered.shift("scope", behind(filtered.left, request.preferred, self.config.scope_margin))
         if options.mmr_lambda is not None:
             filtered.first(MMR_CANDIDATES * options.top_k, "rank", "not among those that MMR chooses from")
             chosen = mmr(
@@ -185,16 +186,6 @@ class Search:
         hits = [Hit(entry, 0.0, 0.0, recency(entry.created_at, now)) for entry in entries[:few]]
         filtered.add("recent", hits)
         return hits
-
-
-def _behind(scored: Sequence[Scored], thread_id: str, margin: float) -> list[float]:
-    """Return for each candidate what puts it behind those of the thread: -`margin` if it is of other threads alone.
-
-    Where the thread has none, nothing is put behind.
-    """
-    threads = [{one.candidate.entry.thread_id, *(older.thread_id for older in one.older)} for one in scored]
-    is_any = any(thread_id in named for named in threads)
-    return [-margin if is_any and named.isdisjoint((None, thread_id)) else 0.0 for named in threads]
 
 
 def _hit(one: Scored, now: datetime) -> Hit:
