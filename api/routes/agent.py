@@ -1,9 +1,10 @@
 """`POST /api/agent`."""
 
 from fastapi import APIRouter
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 
 from recollect.api.auth.caller import WhoCalls
+from recollect.api.json_answer import JsonAnswer
 from recollect.api.schemas.answers import EXAMPLE_TURN, TurnAnswer
 from recollect.api.schemas.requests import AgentRequest
 from recollect.api.sse import stream_turn
@@ -38,7 +39,7 @@ STREAMED = (
 )
 async def run_agent(
     body: AgentRequest, turns: OpenTurns, services: OpenServices, caller: WhoCalls
-) -> JSONResponse | StreamingResponse:
+) -> JsonAnswer | StreamingResponse:
     """Start the turn; answer once it is stored, or stream it."""
     memory, choice = services.memory, await _chosen(body, services)
     running = turns.start(
@@ -59,7 +60,7 @@ async def run_agent(
     turn = await running.outcome()
     if body.wait_for_memory:
         turn = await memory.learned(turn)
-    return JSONResponse(turn.as_json())
+    return JsonAnswer(turn.as_json())
 
 
 async def _chosen(body: AgentRequest, services: Services) -> ModelChoice | None:

@@ -3,10 +3,11 @@
 from typing import Annotated
 
 from fastapi import APIRouter
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 
 from recollect.api.auth.caller import ANYBODY, Caller, UserId, WhoCalls
+from recollect.api.json_answer import JsonAnswer
 from recollect.api.routes.agent import STREAMED
 from recollect.api.routes.filters import LABELLED
 from recollect.api.schemas.answers import EXAMPLE_TURN, TurnAnswer
@@ -62,7 +63,7 @@ async def regenerate_turn(
     memory: OpenMemory,
     caller: WhoCalls,
     body: RegenerateRequest | None = None,
-) -> JSONResponse | StreamingResponse:
+) -> JsonAnswer | StreamingResponse:
     """Return the turn with its new answer, as `POST /api/agent` answers it."""
     wish = body or RegenerateRequest.model_validate({})
     stored = await memory.find_turn(user_id=user_id, turn_id=turn_id)
@@ -75,7 +76,7 @@ async def regenerate_turn(
     turn = await running.outcome()
     if wish.wait_for_memory:
         turn = await memory.learned(turn)
-    return JSONResponse(turn.as_json())
+    return JsonAnswer(turn.as_json())
 
 
 def request_again(stored: Turn, wish: RegenerateRequest, caller: Caller = ANYBODY) -> TurnRequest:

@@ -3,9 +3,9 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse
 
 from recollect.api.auth.caller import UserId, WhoCalls
+from recollect.api.json_answer import JsonAnswer
 from recollect.api.routes.filters import LABELLED
 from recollect.api.schemas.answers import EXAMPLE_TURN, LearnAnswer, RehearsalAnswer, UndoAnswer
 from recollect.api.schemas.explained_answers import ExplainedTurnAnswer
@@ -33,7 +33,7 @@ async def get_turn(
     memory: OpenMemory,
     caller: WhoCalls,
     explain: Annotated[bool, Query(description="Add `explained`: why the turn answered as it did.")] = False,
-) -> JSONResponse:
+) -> JsonAnswer:
     """Return the stored turn; an unfinished one says so."""
     turn = await memory.find_turn(user_id=user_id, turn_id=turn_id)
     if turn is None:
@@ -41,7 +41,7 @@ async def get_turn(
     shown = turn.explained_json(memory.deferred_steps(user_id, turn_id))
     if explain:
         shown["explained"] = await memory.turns.explain(user_id, turn_id, agent_id=caller.agent_id)
-    return JSONResponse(shown)
+    return JsonAnswer(shown)
 
 
 @router.post(
@@ -60,10 +60,10 @@ async def undo_turn(
     memory: OpenMemory,
     force: Annotated[bool, Query(description="Undo the rest, where facts have changed since.")] = False,
     body: UndoRequest | None = None,
-) -> JSONResponse:
+) -> JsonAnswer:
     """Return what was taken back, and what was left."""
     is_forced = force or (body is not None and body.force)
-    return JSONResponse(await memory.turns.undo(user_id, turn_id, force=is_forced))
+    return JsonAnswer(await memory.turns.undo(user_id, turn_id, force=is_forced))
 
 
 @router.post(
@@ -78,12 +78,10 @@ async def undo_turn(
     ),
     responses={200: {"model": LearnAnswer | RehearsalAnswer}},
 )
-async def learn_again(
-    turn_id: Id, user_id: UserId, memory: OpenMemory, body: LearnRequest | None = None
-) -> JSONResponse:
+async def learn_again(turn_id: Id, user_id: UserId, memory: OpenMemory, body: LearnRequest | None = None) -> JsonAnswer:
     """Return the turn's update, or what it would be."""
     wish = body or LearnRequest.model_validate({})
     if wish.preview_id is not None:
-        return JSONResponse(await memory.turns.apply_learning(user_id, turn_id, preview_id=wish.preview_id))
+        return JsonAnswer(await memory.turns.apply_learning(user_id, turn_id, preview_id=wish.preview_id))
     act = memory.turns.preview_learning if wish.dry_run else memory.turns.learn
-    return JSONResponse(await act(user_id, turn_id, model=wish.model))
+    return JsonAnswer(await act(user_id, turn_id, model=wish.model))
