@@ -1,26 +1,18 @@
-"""Converts messages from OpenAI's form to LangChain's, and LangChain's answer to a ChatReply."""
+"""Converts messages from OpenAI's form to LangChain's, and LangChain's answers and chunks to this package's."""
 
 import itertools
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import tool_call
 
 from recollect.memory.ports.chat_model import ChatMessage, ChatReply, FinishReason, ToolCall, Usage
+from recollect.memory.providers.answer_parts import CallPart, Piece, finish_named, parsed_args
 
 RAW_ARGUMENTS = "raw_arguments"
 """Where a message keeps the arguments of its tool calls as they came."""
-_FINISHES: Mapping[str, FinishReason] = {
-    "length": "length",
-    "max_tokens": "length",
-    "content_filter": "content_filter",
-    "safety": "content_filter",
-    "refusal": "content_filter",
-}
-"""The providers' names, in lower case, for ends that are not the usual one."""
 
 
 def to_langchain(messages: Sequence[ChatMessage], *, one_system: bool = False) -> list[BaseMessage]:
@@ -56,23 +48,13 @@ def _call(call: Mapping[str, Any]) -> Any:
     return tool_call(name=function["name"], args=dict(parsed_args(function.get("arguments"))), id=call.get("id"))
 
 
-def parsed_args(arguments: object) -> Mapping[str, Any]:
-    """Return a tool call's arguments as a dict; {} where they are no JSON object."""
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments, strict=False)
-        except (ValueError, RecursionError):
-            return {}
-    return cast("Mapping[str, Any]", arguments) if isinstance(arguments, Mapping) else {}
-
-
 def to_reply(message: AIMessage, *, asked: str) -> ChatReply:
     """Return the reply of `message`. `asked` is the model's name where the provider gives none."""
     calls = [*message.tool_calls, *message.invalid_tool_calls]
     raw = cast("Sequence[str]", message.additional_kwargs.get(RAW_ARGUMENTS) or ())
     return ChatReply(
         text=str(message.text) or str(message.additional_kwargs.get("refusal") or ""),
-        model=model_named(message) or asked,
+        model=_model_named(message) or asked,
         tool_calls=tuple(
             ToolCall(
                 id=call.get("id") or f"call_{number}",
@@ -84,27 +66,36 @@ def to_reply(message: AIMessage, *, asked: str) -> ChatReply:
                 zip(calls, itertools.chain(raw, itertools.repeat(None)), strict=False)
             )
         ),
-        usage=to_usage(message.usage_metadata),
-        finish_reason=finish_of(message) or "stop",
+        usage=_to_usage(message.usage_metadata),
+        finish_reason=_finish_of(message) or "stop",
     )
 
 
-def model_named(message: AIMessage) -> str | None:
+def to_piece(chunk: AIMessageChunk) -> Piece:
+    """Return a chunk of a stream as a piece."""
+    return Piece(
+        text=str(chunk.text) or str(chunk.additional_kwargs.get("refusal") or ""),
+        model=_model_named(chunk),
+        usage=_to_usage(chunk.usage_metadata) if chunk.usage_metadata else None,
+        finish_reason=_finish_of(chunk),
+        calls=[
+            CallPart(part.get("index"), part.get("id"), part.get("name"), part.get("args"))
+            for part in chunk.tool_call_chunks
+        ],
+    )
+
+
+def _model_named(message: AIMessage) -> str | None:
     """Return the model's name as the provider gave it, if it did."""
     metadata = _metadata(message)
     name = metadata.get("model_name") or metadata.get("model")
     return str(name) if name else None
 
 
-def finish_of(message: AIMessage) -> FinishReason | None:
+def _finish_of(message: AIMessage) -> FinishReason | None:
     """Return why the answer ended; None where the provider has not said so (yet)."""
     metadata = _metadata(message)
     return finish_named(metadata.get("finish_reason") or metadata.get("stop_reason"))
-
-
-def finish_named(reason: object) -> FinishReason | None:
-    """Return the end that a provider calls `reason`; None without a reason."""
-    return _FINISHES.get(str(reason).lower(), "stop") if reason else None
 
 
 def _metadata(message: AIMessage) -> Mapping[str, Any]:
@@ -112,6 +103,6 @@ def _metadata(message: AIMessage) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", message.response_metadata)  # pyright: ignore[reportUnknownMemberType]
 
 
-def to_usage(counted: UsageMetadata | None) -> Usage:
+def _to_usage(counted: UsageMetadata | None) -> Usage:
     """Return the counted tokens in this package's form."""
     return Usage(counted["input_tokens"], counted["output_tokens"]) if counted else Usage()

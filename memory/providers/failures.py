@@ -12,9 +12,9 @@ from typing import Any, cast
 from recollect.memory.values.errors import ModelTimeout, ModelUnavailable
 
 _TIMEOUTS = frozenset({"APITimeoutError", "TimeoutException", "ReadTimeoutError", "ConnectTimeoutError"})
-_CONNECTIONS = frozenset(
-    {"APIConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError", "HTTPClientError"}
-)
+_CONNECTIONS = frozenset({"APIConnectionError", "TransportError", "ClientConnectionError", "HTTPClientError"})
+_BROKEN_OFF = frozenset({"ClientPayloadError"})
+"""The error of aiohttp whose cause, the parser's own, says 400 as if the server had."""
 _NO_CREDENTIALS = frozenset(
     {
         "NoCredentialsError",
@@ -25,7 +25,7 @@ _NO_CREDENTIALS = frozenset(
     }
 )
 """The errors of AWS's, Google's and Microsoft's clients where they find no credentials, or are refused with them."""
-_IN_STREAM = "APIError"
+_IN_STREAM = frozenset({"APIError", "BrokenOff"})
 _PASSING = frozenset({408, 409, 425, 429})
 _REFUSED_CONTENT = frozenset({400, 404, 422})
 
@@ -46,6 +46,8 @@ class Failures:
             return known
         if isinstance(error, TimeoutError) or _is_a(error, _TIMEOUTS):
             return ModelTimeout(f"The model did not answer within {self.timeout_setting}.")
+        if _is_a(error, _BROKEN_OFF):
+            return ModelUnavailable("The model's provider broke off its answer.", outage=True)
         status = status_in(error)
         if status is not None:
             return self.refused(status)
@@ -53,7 +55,7 @@ class Failures:
             return self.refused(401)
         if isinstance(error, OSError) or _is_a(error, _CONNECTIONS):
             return ModelUnavailable("The model's provider cannot be reached.", outage=True)
-        if _is_a(error, frozenset({_IN_STREAM})):
+        if _is_a(error, _IN_STREAM):
             return ModelUnavailable("The model's provider broke off its answer.", outage=True)
         return ModelUnavailable(
             f"The model's answer could not be read; check {self.address_setting} and {self.model_setting}.",

@@ -14,12 +14,13 @@ from typing_extensions import override
 
 from recollect.memory.ports.chat_model import ChatModel
 from recollect.memory.providers.accounts import GoogleAccount
+from recollect.memory.providers.asked_chat import AskedChat, Provider
 from recollect.memory.providers.endpoint import Endpoint
 from recollect.memory.providers.extras import imported
 from recollect.memory.providers.failures import Failures
 from recollect.memory.providers.google.connections import own_connections
 from recollect.memory.providers.google.credentials import vertex_options
-from recollect.memory.providers.langchain_chat import LangChainChat, NativeDialect, Provider
+from recollect.memory.providers.langchain_chat import LangChainAsking, NativeDialect
 from recollect.memory.providers.native_ping import ping_address
 from recollect.memory.providers.wire import bound
 
@@ -60,10 +61,9 @@ async def open_native_chat(
     langchain_model = await asyncio.to_thread(build_native_chat, source, model=model, timeout_seconds=timeout_seconds)
     async with AsyncExitStack() as opened:
         await _own_connections(langchain_model, source, opened)
-        yield LangChainChat(
-            langchain_model,
-            name=model,
-            dialect=NativeDialect(json_options=_JSON_OPTIONS[source.provider], fields=_FIELDS[source.provider]),
+        dialect = NativeDialect(json_options=_JSON_OPTIONS[source.provider], fields=_FIELDS[source.provider])
+        yield AskedChat(
+            LangChainAsking(langchain_model, name=model, dialect=dialect),
             failures=Failures(source.key_setting, model_setting, source.address_setting),
             timeout_seconds=timeout_seconds,
             provider=_NativeProvider(source),

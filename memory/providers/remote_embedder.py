@@ -3,16 +3,18 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from langchain_core.embeddings import Embeddings
 from typing_extensions import override
 
 from recollect.memory.ports.embedder import Embedder
 from recollect.memory.providers.failures import Failures, status_in
 from recollect.memory.providers.wire import MOST_BYTES, AnswerTooLong
 from recollect.memory.values.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
 
 logger = logging.getLogger(__name__)
 
@@ -180,7 +182,7 @@ class QueryingEmbedder(RemoteEmbedder):
 
     def __init__(
         self,
-        client: Embeddings,
+        client: "Embeddings",
         *,
         name: str,
         dimension: int | None,

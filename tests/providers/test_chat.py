@@ -1,7 +1,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import cast
 
 import pytest
@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 from recollect.memory.ports.chat_model import ChatModel, ChatReply, ChatRequest, Usage
 from recollect.memory.providers.catalog import open_chat_model, open_extraction_chats
+from recollect.memory.providers.openai.events import event_data
 from recollect.memory.values.errors import ModelTimeout, ModelUnavailable
 from recollect.memory.values.mem_config import MemoryConfig
 from tests.fakes.openai_server import FakeOpenAI, call
@@ -340,3 +341,28 @@ async def test_forty_calls_at_once_share_the_client(chat: ChatModel, fake: FakeO
     replies = await asyncio.gather(*(chat.complete(HELLO) for _ in range(40)))
     assert [reply.text for reply in replies] == ["All right."] * 40
     assert loop.time() - began < 2.0
+
+
+STREAM = b': hello\r\nevent: chunk\r\ndata: {"a":\r\ndata: 1}\r\n\r\n\ndata:two\n\ndata: [DONE]\n\ndata: late'
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, len(STREAM)])
+async def test_events_are_the_same_in_whatever_pieces_they_come(size: int) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(STREAM), size):
+            yield STREAM[start : start + size]
+
+    read = [data async for data in event_data(pieces())]
+    assert read == [b'{"a":\n1}', b"two", b"[DONE]", b"late"]
+
+
+@pytest.mark.parametrize(("error", "outage"), [({"message": "secret words"}, True), ({"code": 404}, False)])
+async def test_an_error_in_a_stream_breaks_it_off(
+    chat: ChatModel, fake: FakeOpenAI, error: dict[str, object], outage: bool
+) -> None:
+    said = b'data: {"choices": [{"delta": {"content": "Well"}}]}\n\n'
+    fake.on_chat = lambda body: said + b"data: " + str({"error": error}).replace("'", '"').encode() + b"\n\n"
+    with pytest.raises(ModelUnavailable) as caught:
+        await streamed(chat, HELLO)
+    assert caught.value.outage is outage
+    assert "secret" not in caught.value.message

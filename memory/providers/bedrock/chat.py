@@ -16,10 +16,11 @@ from pydantic import Field
 from typing_extensions import override
 
 from recollect.memory.ports.chat_model import ChatModel
+from recollect.memory.providers.asked_chat import AskedChat, Provider
 from recollect.memory.providers.bedrock.client import Bedrock, open_bedrock
 from recollect.memory.providers.endpoint import Endpoint
 from recollect.memory.providers.failures import Failures
-from recollect.memory.providers.langchain_chat import LangChainChat, NativeDialect, Provider
+from recollect.memory.providers.langchain_chat import LangChainAsking, NativeDialect
 from recollect.memory.providers.native_ping import ping_address
 
 _FIELDS = {
@@ -72,10 +73,8 @@ async def open_bedrock_chat(
     """
     async with open_bedrock(source, timeout_seconds=timeout_seconds) as bedrock:
         chat = await asyncio.to_thread(_build, bedrock, model)
-        yield LangChainChat(
-            chat,
-            name=model,
-            dialect=NativeDialect(json_options={}, fields=_FIELDS),
+        yield AskedChat(
+            LangChainAsking(chat, name=model, dialect=NativeDialect(json_options={}, fields=_FIELDS)),
             failures=Failures(source.key_setting, model_setting, source.address_setting),
             timeout_seconds=timeout_seconds,
             provider=_BedrockProvider(source, bedrock.address),

@@ -7,8 +7,9 @@ from langchain_core.language_models import BaseChatModel
 from typing_extensions import override
 
 from recollect.memory.ports.chat_model import ChatModel
+from recollect.memory.providers.asked_chat import AskedChat, Provider
 from recollect.memory.providers.failures import Failures
-from recollect.memory.providers.langchain_chat import LangChainChat, NativeDialect, Provider
+from recollect.memory.providers.langchain_chat import LangChainAsking, NativeDialect
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.given import GivenChat
 
@@ -26,14 +27,13 @@ def given_chat(given: GivenChat, *, timeout_seconds: float) -> ChatModel:
     if not isinstance(given.given, BaseChatModel):
         raise ConfigurationError("chat must be LangChain's chat model, or Recollect's own port ChatModel.")
     known = type(given.given).model_fields
-    return LangChainChat(
-        given.given,
-        name=given.name,
-        dialect=NativeDialect(
-            json_options={},
-            fields={name: name for name in _PARAMETERS if name in known},
-            takes_tools=_binds_tools(given.given),
-        ),
+    dialect = NativeDialect(
+        json_options={},
+        fields={name: name for name in _PARAMETERS if name in known},
+        takes_tools=_binds_tools(given.given),
+    )
+    return AskedChat(
+        LangChainAsking(given.given, name=given.name, dialect=dialect),
         failures=Failures("the given chat model's key", "the given chat model", "its address"),
         timeout_seconds=timeout_seconds,
         provider=_Unknown(),

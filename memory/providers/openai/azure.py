@@ -35,11 +35,11 @@ class AzureCalls:
     source: Endpoint
     account: AzureAccount
 
-    def url(self, path: str, body: Mapping[str, Any]) -> str:
-        """Return the address of `path` at the deployment that the body's `model` names."""
-        deployment = quote(str(body["model"]), safe="")
+    def url(self, path: str, body: Mapping[str, Any] | None) -> str:
+        """Return the address of `path`: at the deployment that the body's `model` names, without a body at none."""
+        deployment = "" if body is None else f"/deployments/{quote(str(body['model']), safe='')}"
         version = quote(self.account.api_version, safe="")
-        return f"{self.source.base_url}/openai/deployments/{deployment}{path}?api-version={version}"
+        return f"{self.source.base_url}/openai{deployment}{path}?api-version={version}"
 
     async def headers(self) -> dict[str, str]:
         """Return the headers that say who asks."""

@@ -1,34 +1,17 @@
-"""Opens and closes the one client of an OpenAI-compatible server, and checks that the server is up."""
+"""Opens and closes OpenAI's own client of a server, for calls that LangChain observes."""
 
 import asyncio
-import json
-import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from functools import cache
-from typing import Any, cast
 from urllib.parse import urlsplit
 
-import httpx
 import openai
 
 from recollect.memory.providers.accounts import AzureAccount
 from recollect.memory.providers.endpoint import Endpoint
 from recollect.memory.providers.openai.azure import azure_credentials
+from recollect.memory.providers.openai.plain_client import CONNECT_SECONDS, LOOPBACK, MAX_RETRIES, certificates
 from recollect.memory.providers.wire import hooks
-from recollect.memory.values.errors import ModelTimeout, ModelUnavailable
-
-MAX_RETRIES = 1
-"""On the way to a reply. Background work has its own back-off."""
-PING_SECONDS = 2.0
-CONNECT_SECONDS = 5.0
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-
-
-@cache
-def certificates() -> ssl.SSLContext:
-    """Load the certificates, once for all clients: each copy costs 20 ms and some megabytes."""
-    return httpx.create_ssl_context()
 
 
 @asynccontextmanager
@@ -67,36 +50,3 @@ def _build(source: Endpoint, timeout_seconds: float) -> openai.AsyncOpenAI:
         max_retries=MAX_RETRIES,
         timeout=timeout,
     )
-
-
-async def ping(client: openai.AsyncOpenAI) -> None:
-    """Ask for the list of models, which costs no tokens; any status below 500 shows that the server is up.
-
-    Raises:
-        ModelUnavailable: no connection, or a status of 500 and more.
-        ModelTimeout: no answer within PING_SECONDS.
-    """
-    quick = client.with_options(max_retries=0, timeout=PING_SECONDS)
-    try:
-        await quick.models.with_raw_response.list()
-    except openai.APITimeoutError:
-        raise ModelTimeout("The model's provider did not answer in time.") from None
-    except openai.APIConnectionError:
-        raise ModelUnavailable("The model's provider cannot be reached.", outage=True) from None
-    except openai.APIStatusError as error:
-        if error.status_code >= 500:
-            raise ModelUnavailable(
-                f"The model's provider is out of order ({error.status_code}).", outage=True
-            ) from None
-
-
-def model_ids(text: str) -> tuple[str, ...]:
-    """Return the ids in a list of models: {"data": [{"id"}]}, or the bare list that some servers send; each once."""
-    try:
-        body: object = json.loads(text)
-    except ValueError:
-        return ()
-    items: object = cast("Mapping[str, Any]", body).get("data") if isinstance(body, Mapping) else body
-    found = cast("list[Any]", items) if isinstance(items, list) else []
-    named = [cast("Mapping[str, Any]", item).get("id") for item in found if isinstance(item, Mapping)]
-    return tuple(dict.fromkeys(name for name in named if isinstance(name, str) and name))

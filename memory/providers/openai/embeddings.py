@@ -11,7 +11,7 @@ import numpy as np
 from recollect.memory.ports.embedder import Embedder
 from recollect.memory.providers.endpoint import Endpoint, known_dimension
 from recollect.memory.providers.failures import Failures
-from recollect.memory.providers.openai.client import open_client, ping
+from recollect.memory.providers.openai.listing import ping
 from recollect.memory.providers.openai.plain_client import PlainClient, Refused, open_plain_client
 from recollect.memory.providers.remote_embedder import RemoteEmbedder
 
@@ -65,10 +65,7 @@ async def open_openai_embedder(
     parameters: dict[str, Any] = {"model": model}
     if dimensions is not None and model.startswith("text-embedding-3"):
         parameters["dimensions"] = dimensions
-    async with (
-        open_client(source, timeout_seconds=timeout_seconds) as client,
-        open_plain_client(source, client) as plain,
-    ):
+    async with open_plain_client(source) as plain:
         yield RemoteEmbedder(
             _Asking(plain, parameters).vectors,
             name=model,
@@ -80,5 +77,5 @@ async def open_openai_embedder(
                 timeout_setting="EMBEDDING_TIMEOUT_SECONDS",
             ),
             timeout_seconds=timeout_seconds,
-            ping=lambda: ping(client),
+            ping=lambda: ping(plain),
         )

@@ -1,20 +1,21 @@
 """Asks an OpenAI-compatible server about the models, for the check at start-up."""
 
-import json
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-import openai
+import aiohttp
 
 from recollect.memory.providers.endpoint import Endpoint, known_dimension
-from recollect.memory.providers.openai.client import model_ids, open_client
+from recollect.memory.providers.openai.listing import ask_list, model_ids
+from recollect.memory.providers.openai.plain_client import PlainClient, Refused, open_plain_client, parsed
 from recollect.memory.providers.probe import Wanted
 from recollect.memory.providers.verdict import all_of, judge_status, key_refused, unreachable
-from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.errors import ConfigurationError, ModelUnavailable
 from recollect.memory.values.mem_config import MemoryConfig
 
-LIST_SECONDS = 2.0
+ASK_SECONDS = 2.0
 _NO_SUCH_MODEL = frozenset({"model_not_found", "invalid_model", "model_not_exist"})
 
 
@@ -24,8 +25,8 @@ async def check_compatible(source: Endpoint, wanted: Wanted, config: MemoryConfi
     Raises:
         ConfigurationError: as `probe.check_models`.
     """
-    async with open_client(source, timeout_seconds=LIST_SECONDS) as client:
-        check = _Check(client.with_options(max_retries=0), source)
+    async with open_plain_client(source, retries=0) as client:
+        check = _Check(client, source)
         listed = await check.listed()
         if listed is None:
             return
@@ -42,71 +43,65 @@ async def check_compatible(source: Endpoint, wanted: Wanted, config: MemoryConfi
 class _Check:
     """Asks one OpenAI-compatible server."""
 
-    client: openai.AsyncOpenAI
+    client: PlainClient
     source: Endpoint
 
     async def listed(self) -> set[str] | None:
         """Return the models that the server lists: empty without a readable list, None if it cannot be reached."""
         try:
-            answer = await self.client.models.with_raw_response.list()
-        except openai.APIStatusError as error:
-            if error.status_code == 401:
-                raise key_refused(self.source, 401) from None
-            if error.status_code == 429 or (error.status_code >= 500 and error.status_code != 501):
-                unreachable(error.status_code)
-                return None
-            return set()  # No such route, or not for this key: `check_compatible` asks the models.
-        except openai.APIConnectionError:
+            status, text = await ask_list(self.client)
+        except ModelUnavailable:
             unreachable(None)
             return None
-        # Azure lists base models, which say nothing of the deployments that have to be asked.
-        return set() if self.source.protocol == "azure" else set(model_ids(answer.text))
+        if status == 401:
+            raise key_refused(self.source, 401)
+        if status == 429 or (status >= 500 and status != 501):
+            unreachable(status)
+            return None
+        # Without such a route, or not for this key, `check_compatible` asks the models. Azure lists base models, which
+        # say nothing of the deployments that have to be asked.
+        return set() if status >= 400 or self.source.protocol == "azure" else set(model_ids(text))
 
     async def chat(self, model: str, setting: str) -> None:
         """Ask the chat model for one token."""
-        await self._judged(
-            self.client.chat.completions.with_raw_response.create(
-                model=model, messages=[{"role": "user", "content": "Hi"}], max_tokens=1
-            ),
-            setting,
-        )
+        body = {"model": model, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
+        await self._judged("/chat/completions", body, setting)
 
     async def embedding(self, model: str, stated: int | None) -> None:
         """Ask for one word's vector, and compare its length with EMBEDDING_DIMENSIONS."""
+        body = {"model": model, "input": "dimension", "encoding_format": "float"}
         shortened = {"dimensions": stated} if stated and model.startswith("text-embedding-3") else {}
-        answer = await self._judged(
-            self.client.embeddings.with_raw_response.create(
-                model=model, input="dimension", encoding_format="float", extra_body=shortened
-            ),
-            "EMBEDDING_MODEL",
-        )
-        found = _vector_length(answer.text) if answer is not None else None
+        found = _vector_length(await self._judged("/embeddings", {**body, **shortened}, "EMBEDDING_MODEL"))
         if stated and found and stated != found:
             raise ConfigurationError(
                 f"EMBEDDING_DIMENSIONS is {stated}, but the embedding model's vectors have {found}: correct it."
             )
 
-    async def _judged(self, question: Awaitable[Any], setting: str) -> Any:
+    async def _judged(self, path: str, body: Mapping[str, Any], setting: str) -> Any:
+        """Return the model's answer; None where there is none that can be read."""
         try:
-            return await question
-        except openai.APIStatusError as error:
-            unknown = error.status_code == 404 or error.code in _NO_SUCH_MODEL
+            async with asyncio.timeout(ASK_SECONDS):
+                return await self.client.post(path, body)
+        except Refused as error:
+            unknown = error.status_code == 404 or _code(error) in _NO_SUCH_MODEL
             judge_status(self.source, 404 if unknown else error.status_code, setting)
-        except openai.APIConnectionError:
+        except (aiohttp.ClientError, OSError, ModelUnavailable):
             unreachable(None)
+        except ValueError:
+            pass  # no JSON: the model is there all the same
         return None
 
 
-def _vector_length(text: str) -> int | None:
-    body = _parsed(text)
+def _code(error: Refused) -> object:
+    """Return the code in the body of a refusal, if it has one."""
     try:
-        return len(cast("Any", body)["data"][0]["embedding"])
+        return parsed(str(error).encode())["error"]["code"]
+    except (ValueError, KeyError, TypeError, IndexError):
+        return None
+
+
+def _vector_length(answer: Any) -> int | None:
+    try:
+        return len(answer["data"][0]["embedding"])
     except (KeyError, IndexError, TypeError):
-        return None
-
-
-def _parsed(text: str) -> object:
-    try:
-        return json.loads(text)
-    except ValueError:
         return None

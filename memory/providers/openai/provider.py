@@ -4,13 +4,12 @@ import hashlib
 from collections import OrderedDict
 from time import monotonic
 
-import openai
 from typing_extensions import override
 
+from recollect.memory.providers.asked_chat import Provider
 from recollect.memory.providers.failures import Failures
-from recollect.memory.providers.langchain_chat import Provider
-from recollect.memory.providers.openai.client import PING_SECONDS, model_ids, ping
-from recollect.memory.values.errors import ModelTimeout, ModelUnavailable
+from recollect.memory.providers.openai.listing import ask_list, model_ids, ping
+from recollect.memory.providers.openai.plain_client import PlainClient
 
 KNOWN_SECONDS = 60.0
 """How long a list of models is believed."""
@@ -24,7 +23,7 @@ class OpenAIProvider(Provider):
     `lists` is false for Azure, whose list is of base models and not of deployments.
     """
 
-    def __init__(self, client: openai.AsyncOpenAI, failures: Failures, *, lists: bool = True) -> None:
+    def __init__(self, client: PlainClient, failures: Failures, *, lists: bool = True) -> None:
         self._client = client
         self._failures = failures
         self._is_listing = lists
@@ -32,7 +31,7 @@ class OpenAIProvider(Provider):
 
     @override
     async def ping(self) -> None:
-        """Check that the server is up; see `client.ping`."""
+        """Check that the server is up; see `listing.ping`."""
         await ping(self._client)
 
     @override
@@ -57,17 +56,10 @@ class OpenAIProvider(Provider):
         return names
 
     async def _ask(self, api_key: str | None) -> tuple[str, ...]:
-        quick = self._client.with_options(max_retries=0, timeout=PING_SECONDS)
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else None
-        try:
-            answer = await quick.models.with_raw_response.list(extra_headers=headers)
-        except openai.APITimeoutError:
-            raise ModelTimeout("The model's provider did not answer in time.") from None
-        except openai.APIConnectionError:
-            raise ModelUnavailable("The model's provider cannot be reached.", outage=True) from None
-        except openai.APIStatusError as error:
-            refused = self._failures.refused(error.status_code)
-            if refused.outage or error.status_code in {401, 403}:
-                raise refused from None
-            return ()
-        return model_ids(answer.text)
+        status, text = await ask_list(self._client, api_key=api_key)
+        if status < 400:
+            return model_ids(text)
+        refused = self._failures.refused(status)
+        if refused.outage or status in {401, 403}:
+            raise refused
+        return ()

@@ -217,7 +217,7 @@ SHORT = {
     "providers.offline.finding.slug": "at most 500 characters: a clause",
     "providers.offline.finding.trimmed": "at most 500 characters: a clause",
     "providers.offline.names.split_name": "at most 500 characters: a clause",
-    "providers.openai.client.model_ids": "a server's list",
+    "providers.openai.listing.model_ids": "a server's list",
     "providers.presets.preset": "a setting",
     "threads.summary_prompt.summary_messages": "a summary",
     "temporal.temporal.read_timezone": "64 characters at most",
