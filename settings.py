@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from recollect.memory.providers.presets import PRESETS, preset
 from recollect.memory.temporal.temporal import read_timezone
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.filtering.keys import read_filter_keys
 from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
 from recollect.memory.values.scope import ID_PATTERN
 
@@ -25,7 +26,7 @@ OPENAI = PRESETS["openai"]
 OBJECT_PATTERN = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
 _RECALL = (
     *("window", "top_k", "score_threshold", "scope", "scope_margin", "recency_weight", "mmr_lambda"),
-    *("time", "timezone", "fallback_recent", "coverage"),
+    *("time", "timezone", "fallback_recent", "coverage", "filter_keys"),
 )
 """The fields of `MemoryConfig` whose settings begin with MEMORY_."""
 
@@ -297,6 +298,10 @@ class Settings(BaseSettings):
         _DEFAULT.coverage,
         description="Cover a period, or a subject over time: where the text asks for it (`auto`), always, or never.",
     )
+    memory_filter_keys: str = Field(
+        _DEFAULT.filter_keys,
+        description="Metadata keys indexed for filters, at most 16, such as project:keyword,priority:integer.",
+    )
     message_tokens: Annotated[int, Field(ge=50, le=10_000_000)] = Field(
         _DEFAULT.message_tokens, description="Token budget of the message itself; in the prompt a longer one is cut."
     )
@@ -434,6 +439,12 @@ class Settings(BaseSettings):
     def _check_timezone(cls, name: str) -> str:
         read_timezone(name)
         return name
+
+    @field_validator("memory_filter_keys")
+    @classmethod
+    def _check_filter_keys(cls, text: str) -> str:
+        read_filter_keys(text)
+        return text
 
     @field_validator("jwt_algorithms", mode="before")
     @classmethod

@@ -1,5 +1,9 @@
-"""Pages of lists that keep to a filter, which is checked on the newest 10,000 items of a list's scope."""
+"""Pages of lists that keep to a filter.
 
+Terms narrow what is read; what is read is checked: at most the newest 10,000 items of a list's scope.
+"""
+
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -9,11 +13,14 @@ from recollect.memory.facts.fact_service import FactService
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.ports.store import Store
 from recollect.memory.recall.filtering import pages_of_messages
+from recollect.memory.recall.known_terms import KnownTerms
 from recollect.memory.threads.thread_service import ThreadService
 from recollect.memory.values.document import Document
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.filter import Filter
 from recollect.memory.values.filter_items import document_item, fact_item, message_item
+from recollect.memory.values.filtering.keys import FilterKeys
+from recollect.memory.values.filtering.narrowing import narrowing
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadOverview
 from recollect.memory.values.turn import Message
@@ -30,6 +37,7 @@ class FilteredLists:
     store: Store
     facts: FactService
     threads: ThreadService
+    keys: FilterKeys
 
     async def facts_of(
         self, user_id: str, shown: FactFilter, asked: Filter, *, limit: int, after: str | None = None
@@ -44,7 +52,10 @@ class FilteredLists:
             return fact.id == after
 
         behind = is_last if after is not None else None
-        return await newest_fitting(pages(read), lambda fact: asked.fulfilled(fact_item(fact)), behind, limit=limit)
+        most = self._most_facts(asked)
+        return await newest_fitting(
+            pages(read), lambda fact: asked.fulfilled(fact_item(fact)), behind, limit=limit, most=most
+        )
 
     async def notes_of(
         self, user_id: str, asked: Filter, *, tag: str | None = None, limit: int, after: str | None = None
@@ -54,7 +65,15 @@ class FilteredLists:
         async def read(last: Fact | None) -> Sequence[Fact]:
             return await self.facts.notes(user_id, tag=tag, limit=PAGE, after=after if last is None else last.id)
 
-        return await first_fitting(pages(read), lambda fact: asked.fulfilled(fact_item(fact)), limit=limit)
+        most = self._most_facts(asked)
+        return await first_fitting(pages(read), lambda fact: asked.fulfilled(fact_item(fact)), limit=limit, most=most)
+
+    def _known(self, user_id: str) -> KnownTerms:
+        return KnownTerms(self.store.filter_terms, user_id, self.keys)
+
+    def _most_facts(self, asked: Filter) -> int:
+        """Return how many facts are looked at: all of them where the filter names declared keys alone."""
+        return sys.maxsize if narrowing(asked, self.keys, "fact").is_whole else MOST_CHECKED
 
     async def threads_of(
         self,
@@ -66,8 +85,9 @@ class FilteredLists:
         text: str | None = None,
     ) -> Fitting[ThreadOverview]:
         """Return a page of the threads in which one of the user's messages fulfils the filter."""
-        threads, seen = set[str](), 0
-        async for page in pages_of_messages(self.store.timeline, Scope(user_id)):
+        meant = await self._known(user_id).meant(asked, "episode")
+        threads, seen = set(await self.store.timeline.threads(user_id, where=meant.surely)), 0
+        async for page in pages_of_messages(self.store.timeline, Scope(user_id), meant.between):
             checked = page[: MOST_CHECKED - seen]
             seen += len(page)
             spoken = (one for message in checked for one in message.spoken)
@@ -82,16 +102,22 @@ class FilteredLists:
 
     async def messages_of(self, scope: Scope, asked: Filter, *, limit: int, after: int = 0) -> Fitting[Message]:
         """Return a page of the thread's messages with positions > `after` that fulfil the filter, oldest first."""
+        meant = await self._known(scope.user_id).meant(asked, "episode")
         conversations = self.store.conversations
+
+        async def fitting(begin: int) -> Fitting[Message]:
+            async def read(last: Message | None) -> Sequence[Message]:
+                place = begin if last is None else last.position
+                return await conversations.messages(scope, limit=PAGE, after=place, where=meant.perhaps)
+
+            return await first_fitting(pages(read), lambda one: asked.fulfilled(message_item(one)), limit=limit)
+
+        if meant.is_whole and (found := await fitting(after)).is_complete:
+            return found
         # Positions rise by one a message, or by more: behind this one there are at most so many messages.
         oldest = await conversations.last_position(scope) - MOST_CHECKED
         first = await conversations.messages(scope, limit=1) if oldest > 0 else []
-
-        async def read(last: Message | None) -> Sequence[Message]:
-            begin = max(after, oldest) if last is None else last.position
-            return await conversations.messages(scope, limit=PAGE, after=begin)
-
-        found = await first_fitting(pages(read), lambda one: asked.fulfilled(message_item(one)), limit=limit)
+        found = await fitting(max(after, oldest))
         return replace(found, is_complete=all(message.position > oldest for message in first))
 
     async def documents_of(
@@ -104,9 +130,10 @@ class FilteredLists:
         before: tuple[datetime, str] | None = None,
     ) -> Fitting[Document]:
         """Return a page of the owner's documents that fulfil the filter, newest first."""
+        meant = await self._known(owner).meant(asked, "document")
 
         async def read(last: Document | None) -> Sequence[Document]:
             place = before if last is None else (last.created_at, last.id)
-            return await self.store.documents.page(owner, limit=PAGE, domain=domain, before=place)
+            return await self.store.documents.page(owner, limit=PAGE, domain=domain, before=place, where=meant.perhaps)
 
         return await first_fitting(pages(read), lambda one: asked.fulfilled(document_item(one)), limit=limit)

@@ -35,6 +35,7 @@ from recollect.memory.threads.summary_step import summary_is_owed
 from recollect.memory.threads.thread_service import ThreadService
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.errors import StoreUnavailable, TurnConflict, UserErased
+from recollect.memory.values.filtering.keys import read_filter_keys
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope, check_id
 from recollect.memory.values.text import check_message
@@ -234,7 +235,8 @@ class Memory:
     @property
     def filtered(self) -> FilteredLists:
         """The lists with a filter."""
-        return FilteredLists(self.parts.store, self.facts, self.threads)
+        keys = read_filter_keys(self.config.filter_keys)
+        return FilteredLists(self.parts.store, self.facts, self.threads, keys)
 
     @property
     def client_records(self) -> FencedClientRecords:

@@ -15,7 +15,7 @@ from recollect.memory.erasure.fences import Fences
 from recollect.memory.index.expected import called_for
 from recollect.memory.ports.forwarding_index import Answer, ForwardingIndex, ForwardingPoints
 from recollect.memory.ports.store import Store
-from recollect.memory.ports.vector_index import Point, PointStore, Successor, VectorIndex
+from recollect.memory.ports.vector_index import Entry, Point, PointStore, Successor, VectorIndex
 
 
 class FencedPoints(ForwardingPoints):
@@ -44,6 +44,11 @@ class FencedPoints(ForwardingPoints):
             # Another process may have begun an erasure during the write, and deleted before the points arrived.
             if await self._fences.epoch() != before:
                 await self._take_back(allowed)
+
+    @override
+    async def retouch(self, entries: Sequence[Entry]) -> int:
+        with self._fences.inside(None):  # an erasure waits: no term reaches the files behind it
+            return await self._points.retouch(entries)
 
     async def _allowed(self, points: Sequence[Point]) -> list[Point]:
         """Return the points of users who were never erased, and those of others that the store calls for now."""

@@ -12,6 +12,7 @@ from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import Entry, Origin, PointStore, episode, fact_point_id, index_fingerprint
 from recollect.memory.values.document import Passage
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.filter_items import fact_item
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
 from recollect.memory.values.times import from_ms
@@ -31,6 +32,7 @@ def fact_entry(fact: Fact) -> Entry:
         content=fact.statement,
         created_at=fact.created_at,
         fact_id=fact.id,
+        item=fact_item(fact),
     )
 
 

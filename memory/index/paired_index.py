@@ -10,7 +10,15 @@ from recollect.memory.index.serving_embedder import SideVector
 from recollect.memory.index.sides import EmbedderSides, Side
 from recollect.memory.ports.forwarding_index import ForwardingIndex
 from recollect.memory.ports.timeline import Timeline
-from recollect.memory.ports.vector_index import Match, Point, Query, VectorIndex, index_fingerprint, indexed_message
+from recollect.memory.ports.vector_index import (
+    Entry,
+    Match,
+    Point,
+    Query,
+    VectorIndex,
+    index_fingerprint,
+    indexed_message,
+)
 from recollect.memory.values.errors import RecollectError, is_outage
 from recollect.memory.values.scope import Scope
 
@@ -63,6 +71,11 @@ class PairedIndex(ForwardingIndex):
                 "the prepared embedder missed points",
                 extra={"action": "embedder_missed", "error": type(error).__name__},
             )
+
+    @override
+    async def retouch(self, entries: Sequence[Entry]) -> int:
+        await self._opened()
+        return sum([await side.index.retouch(entries) for side in self._sides.all])
 
     @override
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:

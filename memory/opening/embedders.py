@@ -12,6 +12,7 @@ from recollect.memory.providers.endpoint import FASTEMBED, LEXICAL, embedding_mo
 from recollect.memory.providers.roles import embedding_endpoint
 from recollect.memory.providers.told_names import GIVEN, embedders_name
 from recollect.memory.stores.edge.open_collections import OpenCollections
+from recollect.memory.values.filtering.keys import read_filter_keys
 from recollect.memory.values.mem_config import MemoryConfig
 
 
@@ -76,7 +77,14 @@ def _on_server(config: MemoryConfig, model: str, dimension: int) -> AbstractAsyn
         on_disk=config.qdrant_on_disk,
         quantization=config.qdrant_quantization,
     )
-    return open_qdrant_index(server, base=config.qdrant_collection, model=model, dimension=dimension, layout=layout)
+    return open_qdrant_index(
+        server,
+        base=config.qdrant_collection,
+        model=model,
+        dimension=dimension,
+        layout=layout,
+        keys=read_filter_keys(config.filter_keys),
+    )
 
 
 def _embedded(
@@ -85,4 +93,11 @@ def _embedded(
     from recollect.memory.stores.edge.index import open_edge_index
 
     folder = config.data_dir / "index"
-    return open_edge_index(folder, base=config.qdrant_collection, model=model, dimension=dimension, beside=beside)
+    return open_edge_index(
+        folder,
+        base=config.qdrant_collection,
+        model=model,
+        dimension=dimension,
+        beside=beside,
+        keys=read_filter_keys(config.filter_keys),
+    )

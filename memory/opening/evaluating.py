@@ -15,6 +15,7 @@ from recollect.memory.providers.catalog import open_reranker
 from recollect.memory.recall.attachments import Attachments
 from recollect.memory.recall.recall import Recall
 from recollect.memory.recall.search import Search
+from recollect.memory.values.filtering.keys import read_filter_keys
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import GLOBAL_USER
 
@@ -28,7 +29,7 @@ async def open_evaluation(config: MemoryConfig) -> AsyncGenerator[Evaluation]:
     """
     async with open_stores(config) as stores, open_reranker(stores.config) as reranker:
         search = Search(stores.store, stores.index, stores.embedder, stores.config, reranker)
-        attachments = Attachments(stores.store.documents, stores.clock)
+        attachments = Attachments(stores.store, stores.clock, read_filter_keys(stores.config.filter_keys))
         yield evaluation_of(stores, Recall(stores.store, search, stores.config, stores.clock, attachments))
 
 

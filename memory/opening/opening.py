@@ -13,6 +13,7 @@ from recollect.memory.erasure.erasing import Erasing
 from recollect.memory.erasure.tombstone_follower import TombstoneFollower
 from recollect.memory.facts.fact_service import FactService
 from recollect.memory.index.embedder_change import EmbedderChange
+from recollect.memory.index.filter_filling import FilterFilling
 from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.index.indexing import IndexStep, repair
 from recollect.memory.index.vacuum import IndexVacuum
@@ -49,6 +50,7 @@ from recollect.memory.updates.retention import Retention
 from recollect.memory.updates.updater import Updater
 from recollect.memory.updates.user_work import StepWork
 from recollect.memory.values.errors import ConfigurationError, RecollectError, StoreUnavailable
+from recollect.memory.values.filtering.keys import read_filter_keys
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.times import Clock, utc_now
 from recollect.memory.values.update import StepName
@@ -97,7 +99,7 @@ async def open_memory(
         store, index, embedder = stores.store, stores.index, stores.embedder
         points = IndexOutbox(store, index, embedder, sweep_seconds=config.sweep_seconds)
         retention = Retention(store, index, config, clock)
-        attachments = Attachments(store.documents, clock)
+        attachments = Attachments(store, clock, read_filter_keys(config.filter_keys))
         facts_step = _facts_step(stores, models, points, retention, attachments)
         stores.fences.listeners.append(facts_step.forget)
         steps: dict[StepName, StepWork] = {
@@ -132,7 +134,8 @@ async def open_memory(
         following = [_following(stores)] if store.erasures.is_shared else []
         vacuum = IndexVacuum(index, seconds=config.index_vacuum_seconds)
         embedders = EmbedderChange(store, stores.sides)
-        for keeper in (embedders, points, retention, threads, indexing, erasing, vacuum, *following):
+        filling = FilterFilling(store, index, embedder, read_filter_keys(config.filter_keys))
+        for keeper in (embedders, filling, points, retention, threads, indexing, erasing, vacuum, *following):
             keeper.start()
             stack.push_async_callback(keeper.close)
         recall = Recall(store, Search(store, index, embedder, config, reranker), config, clock, attachments)

@@ -26,6 +26,7 @@ from recollect.memory.ports.observing import UNOBSERVED, Observer
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.providers.catalog import open_embedder
+from recollect.memory.values.filtering.keys import read_filter_keys
 from recollect.memory.values.mem_config import IN_MEMORY, MemoryConfig
 from recollect.memory.values.times import Clock, utc_now
 
@@ -154,15 +155,20 @@ def _owned_data_dir(
 
 
 def _open_store(config: MemoryConfig) -> AbstractAsyncContextManager[Store]:
+    keys = read_filter_keys(config.filter_keys)
     if config.mongodb_url is not None:
         from recollect.memory.stores.mongo import open_mongo_store
 
         return open_mongo_store(
-            config.mongodb_url, config.mongodb_database, prefix=config.mongodb_prefix, pool=config.mongodb_pool
+            config.mongodb_url,
+            config.mongodb_database,
+            prefix=config.mongodb_prefix,
+            pool=config.mongodb_pool,
+            keys=keys,
         )
     from recollect.memory.stores.sqlite import open_sqlite_store
 
-    return open_sqlite_store(config.data_dir / "recollect.db")
+    return open_sqlite_store(config.data_dir / "recollect.db", keys=keys)
 
 
 async def _enter_in_thread(stack: AsyncExitStack, manager: contextlib.AbstractContextManager[Entered]) -> Entered:

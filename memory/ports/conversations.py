@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadOverview
 from recollect.memory.values.turn import Exchange, Message, Turn
@@ -39,7 +40,7 @@ class Conversations(Protocol):
         ...
 
     @abstractmethod
-    async def messages(self, scope: Scope, *, limit: int, after: int = 0) -> list[Message]:
+    async def messages(self, scope: Scope, *, limit: int, after: int = 0, where: Narrow = ALL) -> list[Message]:
         """Return the thread's messages with position > `after`, oldest first, those of unfinished turns included."""
         ...
 

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from recollect.memory.ports.passages import Passages
 from recollect.memory.values.document import Attached, Document, Holdings
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.scope import Scope
 
 
@@ -42,7 +43,13 @@ class Documents(Protocol):
 
     @abstractmethod
     async def page(
-        self, user_id: str, *, limit: int, domain: str | None = None, before: tuple[datetime, str] | None = None
+        self,
+        user_id: str,
+        *,
+        limit: int,
+        domain: str | None = None,
+        before: tuple[datetime, str] | None = None,
+        where: Narrow = ALL,
     ) -> list[Document]:
         """Return the owner's documents, newest first (ties: by id, descending), with `domain` only those of it.
 

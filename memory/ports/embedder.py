@@ -125,6 +125,15 @@ class EmbedderChoices(Protocol):
         ...
 
 
+async def embedder_name(embedder: Embedder) -> str:
+    """Return what names the embedder whose points are searched: its model and dimension.
+
+    Raises:
+        ModelUnavailable: it does not say how long its vectors are.
+    """
+    return f"{embedder.model}/{await embedder.dimension()}"
+
+
 class ForwardingEmbedder(Embedder):
     """Forwards each call to `embedder`, for wrappers that change only some of them.
 

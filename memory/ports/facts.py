@@ -8,6 +8,7 @@ from typing import Protocol
 
 from recollect.memory.values.decision import FactScope
 from recollect.memory.values.fact import Fact, FactSource, FactStatus
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.scope import Scope
 
 
@@ -113,7 +114,7 @@ class Facts(Protocol):
         ...
 
     @abstractmethod
-    def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Fact]]:
+    def indexed(self, *, user_id: str | None = None, where: Narrow = ALL) -> AsyncIterator[Sequence[Fact]]:
         """Yield the facts that must have a point: `is_open` and `indexed`.
 
         They come in batches of at most 500, in any order. Without `user_id`, yield those of all users.

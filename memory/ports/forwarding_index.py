@@ -61,6 +61,10 @@ class ForwardingPoints(PointStore):
         return await self._read(lambda store: store.count(user_id=user_id, thread_id=thread_id))
 
     @override
+    async def retouch(self, entries: Sequence[Entry]) -> int:
+        return await self._write(lambda store: store.retouch(entries))
+
+    @override
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
         await self._write(lambda store: store.remove(user_id=user_id, ids=ids))
 

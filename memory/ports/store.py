@@ -2,8 +2,9 @@
 
 Rules for every backend: a call carries its user (and thread); the missing is None, False, 0 or empty, never an error; a
 backend that cannot be reached raises `StoreUnavailable`, and nothing else crosses this seam. `limit` bounds what a call
-returns, and 0 returns nothing; all times are UTC in whole milliseconds. All correctness rests on atomic writes of
-single records (unique inserts, conditional updates): no transaction spans two of them.
+returns, and 0 returns nothing; `where` narrows it to items for which that holds; all times are UTC in whole
+milliseconds. All correctness rests on atomic writes of single records (unique inserts, conditional updates): no
+transaction spans two of them.
 """
 
 from abc import abstractmethod
@@ -17,6 +18,7 @@ from recollect.memory.ports.documents import Documents
 from recollect.memory.ports.embedder import EmbedderChoices
 from recollect.memory.ports.erasures import Erasures
 from recollect.memory.ports.facts import Facts
+from recollect.memory.ports.filtering.filter_terms import FilterTerms
 from recollect.memory.ports.imports import Imports
 from recollect.memory.ports.keys import Keys
 from recollect.memory.ports.sessions import Sessions
@@ -67,6 +69,9 @@ class Store(Protocol):
 
     client_records: ClientRecords
     """Open rounds and conversations of OpenAI's clients."""
+
+    filter_terms: FilterTerms
+    """The terms of what MEMORY_FILTER_KEYS declares."""
 
     embedder_choices: EmbedderChoices
     """The record of the embedder that serves."""

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message
@@ -24,7 +25,7 @@ class Timeline(Protocol):
         ...
 
     @abstractmethod
-    async def during(self, scope: Scope, period: Period, *, limit: int) -> list[Message]:
+    async def during(self, scope: Scope, period: Period, *, limit: int, where: Narrow = ALL) -> list[Message]:
         """Return the messages of the thread (or the user) created in `period` (end exclusive), oldest first.
 
         Messages of the same time are in the order of their threads, then of their positions.
@@ -32,13 +33,20 @@ class Timeline(Protocol):
         ...
 
     @abstractmethod
-    async def latest(self, scope: Scope, *, limit: int) -> list[Message]:
+    async def latest(self, scope: Scope, *, limit: int, where: Narrow = ALL) -> list[Message]:
         """Return the messages of the thread (or the user) that were created last, newest first."""
         ...
 
     @abstractmethod
-    async def described(self, scope: Scope, *, limit: int, before: Message | None = None) -> list[Message]:
+    async def described(
+        self, scope: Scope, *, limit: int, before: Message | None = None, where: Narrow = ALL
+    ) -> list[Message]:
         """Return messages as `latest` does, without their texts; with `before`, only those older than that one."""
+        ...
+
+    @abstractmethod
+    async def threads(self, user_id: str, *, where: Narrow) -> list[str]:
+        """Return the ids of the user's threads that have a message for which `where` holds, in any order."""
         ...
 
     @abstractmethod

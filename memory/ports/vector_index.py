@@ -4,12 +4,15 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Literal, Protocol
 from zlib import crc32
 
+from recollect.memory.values.filter import Item
+from recollect.memory.values.filter_items import message_item
+from recollect.memory.values.filtering.narrow import NONE, Narrow
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import to_ms
@@ -48,7 +51,8 @@ class Entry:
     """The data of a point, apart from its vectors. `id` is the point's: a UUID derived from its owner.
 
     `fact_id` is a fact's own id, which a caller may have chosen; `message_id` is the importer's id of a message where
-    it gave one; `position` is the message's position in the thread; `origin` is a passage's document.
+    it gave one; `position` is the message's position in the thread; `origin` is a passage's document. `item` is that
+    which filters look at: the index keeps its terms and does not give it back. Passages and summaries have none.
     """
 
     id: str
@@ -64,6 +68,7 @@ class Entry:
     position: int | None = None
     origin: Origin | None = None
     fact_id: str | None = None
+    item: Item | None = field(default=None, compare=False, repr=False)
 
     @property
     def memory_id(self) -> str:
@@ -115,11 +120,20 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Allowance:
+    """Holds what a filter lets a search find: these `points`, and those for whose terms and times `terms` holds."""
+
+    points: frozenset[str]
+    terms: Narrow = NONE
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One search of one channel. `vector` is sparse for `bm25` alone; `limit` is at least 1.
 
     Filters: no point of a turn in `exclude_turns`; with `ids`, only these points; with `period`, only points created
-    within it; with `documents`, only passages of these documents. Words are weighted by how rare they are among all
+    within it; with `documents`, only passages of these documents; with `allowed`, only what that
+    allows. Words are weighted by how rare they are among all
     points of the scope's user, never among other users'.
     """
 
@@ -133,6 +147,7 @@ class Query:
     ids: Sequence[str] | None = None
     period: Period | None = None
     documents: Sequence[str] | None = None
+    allowed: Allowance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +223,14 @@ class PointStore(Protocol):
     @abstractmethod
     async def count(self, *, user_id: str | None = None, thread_id: str | None = None) -> int:
         """Count the points of all users, of one user, or of one thread of that user."""
+        ...
+
+    @abstractmethod
+    async def retouch(self, entries: Sequence[Entry]) -> int:
+        """Write the terms of these `entries` (at most 500) to their owners' points where these have others.
+
+        Vectors stay as they are. Return how many were written; entries without a point are no error.
+        """
         ...
 
     @abstractmethod
@@ -323,6 +346,7 @@ def episode(message: Message) -> Entry:
         name=message.name,
         message_id=message.imported_id or message.id,
         position=message.position,
+        item=message_item(message),
     )
 
 

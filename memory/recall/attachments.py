@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
-from recollect.memory.ports.documents import Documents
+from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import Entry, Origin
 from recollect.memory.recall.filtering import allowed_documents
 from recollect.memory.recall.hit import Hit
@@ -12,6 +12,7 @@ from recollect.memory.recall.ranking import recency
 from recollect.memory.values.document import Attached, Document
 from recollect.memory.values.filter import Filter
 from recollect.memory.values.filter_items import document_item
+from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import Clock
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN
@@ -58,10 +59,15 @@ NOTHING = SearchableDocuments()
 
 
 class Attachments:
-    """Looks documents up for searches. Call `notice` when a document is added."""
+    """Looks documents up for searches. Call `notice` when a document is added.
 
-    def __init__(self, documents: Documents, clock: Clock) -> None:
-        self._documents = documents
+    `keys` are those of which documents keep terms.
+    """
+
+    def __init__(self, store: Store, clock: Clock, keys: FilterKeys = NO_KEYS) -> None:
+        self._store = store
+        self._documents = store.documents
+        self._keys = keys
         self._clock = clock
         self._empty_until = 0.0
 
@@ -104,7 +110,7 @@ class Attachments:
         chosen: dict[str, Sequence[str] | None] = {}
         is_complete = True
         for owner, ids in documents.documents.items():
-            found, checked_all = await allowed_documents(self._documents, owner, asked)
+            found, checked_all = await allowed_documents(self._store, owner, asked, self._keys)
             wanted = None if ids is None else set(ids)
             chosen[owner] = [one for one in found if wanted is None or one in wanted]
             is_complete = is_complete and checked_all

@@ -87,7 +87,7 @@ class Gathering:
             exclude_turns=request.shown,
             fact_homes=request.fact_homes,
             fact_points=fact_points,
-            allowed=None if allowed is None else allowed.points,
+            allowed=allowed,
             period=query.period,
             only_period=options.time == "filter",
             has_context=self.embedder.knows_meaning,

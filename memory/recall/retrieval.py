@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from recollect.memory.ports.vector_index import Channel, Entry, Kind, Match, Query, SparseVector, Vector, VectorIndex
 from recollect.memory.recall.candidate import Candidate
+from recollect.memory.recall.filtering import Allowed
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import derived_id
@@ -37,10 +38,10 @@ class CandidateQuery:
     All of the user's facts are searched, because each leads to the message that it was learned from. A fact is itself a
     candidate where it lives in one of `fact_homes` (a thread's id, or None for the user's own; None in place of the set
     allows all). `fact_points` limits the facts to these points, `documents` the passages to those of these documents.
-    `allowed` limits everything but passages to these points. `period` asks for more candidates from within it, or with
-    `only_period` for no others. Without `has_context` the index holds no context vectors. `with_vectors` asks for the
-    candidates' dense vectors. `preferred` is a thread that names candidates of its own, so that the user's other
-    threads do not take all places.
+    `allowed` limits everything but passages to what a filter allows. `period` asks for more candidates from within it,
+    or with `only_period` for no others. Without `has_context` the index holds no context vectors. `with_vectors` asks
+    for the candidates' dense vectors. `preferred` is a thread that names candidates of its own, so that the user's
+    other threads do not take all places.
     """
 
     scope: Scope
@@ -51,7 +52,7 @@ class CandidateQuery:
     fact_homes: frozenset[str | None] | None = None
     fact_points: Sequence[str] | None = None
     documents: Sequence[str] | None = None
-    allowed: frozenset[str] | None = None
+    allowed: Allowed | None = None
     period: Period | None = None
     only_period: bool = False
     has_context: bool = True
@@ -101,7 +102,8 @@ class CandidateQuery:
             FACT_LIMIT,
             ("fact",),
             exclude_turns=self.exclude_turns,
-            ids=self._facts(),
+            ids=self.fact_points,
+            allowed=None if self.allowed is None else self.allowed.of("fact"),
             period=period,
         )
 
@@ -120,6 +122,11 @@ class CandidateQuery:
             ids=ids,
             period=self.period if self.only_period else None,
         )
+
+    def checking(self, ids: Sequence[str]) -> Query:
+        """Return the query that names those of the messages `ids` that the filter allows."""
+        query = self._query("dense", ("episode",), None)
+        return replace(query, scope=Scope(self.scope.user_id), ids=ids, limit=len(ids))
 
     def holds(self, entry: Entry) -> bool:
         """Tell whether `entry` has a wanted kind and lies in the scope."""
@@ -143,16 +150,10 @@ class CandidateQuery:
             kinds,
             exclude_turns=without,
             channel=channel,
-            ids=None if self.allowed is None else list(self.allowed),
+            allowed=None if self.allowed is None else self.allowed.of("episode"),
             period=period,
             documents=self.documents,
         )
-
-    def _facts(self) -> Sequence[str] | None:
-        """Return the points of the facts to search; None for all."""
-        if self.allowed is None:
-            return self.fact_points
-        return list(self.allowed if self.fact_points is None else self.allowed.intersection(self.fact_points))
 
 
 async def retrieve(index: VectorIndex, query: CandidateQuery) -> list[Candidate]:
@@ -172,8 +173,9 @@ async def retrieve(index: VectorIndex, query: CandidateQuery) -> list[Candidate]
         )
         lists, here = ranked[: len(asked)], ranked[len(asked) :]
     source_facts = _source_facts(facts) if "episode" in query.kinds else {}
-    if query.allowed is not None:
-        source_facts = {key: score for key, score in source_facts.items() if key in query.allowed}
+    if query.allowed is not None and source_facts:
+        (allowed,) = await index.rank([query.checking(list(source_facts))])
+        source_facts = {key: score for key, score in source_facts.items() if key in allowed}
     own = [match.entry.id for match in facts if query.holds(match.entry)]
     ids = list(dict.fromkeys([*_promising([*lists, source_facts]), *_promising(here), *own]))
     if not ids:

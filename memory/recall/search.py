@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.memory.background.long_texts import off_loop
-from recollect.memory.ports.embedder import Embedder
+from recollect.memory.ports.embedder import Embedder, embedder_name
 from recollect.memory.ports.reranker import Reranker
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
@@ -15,6 +15,7 @@ from recollect.memory.recall.coverage.covering import covering
 from recollect.memory.recall.filtering import Allowed, allowed_points
 from recollect.memory.recall.gathering import Gathering
 from recollect.memory.recall.hit import Hit, Recalled
+from recollect.memory.recall.known_terms import KnownTerms
 from recollect.memory.recall.packing import pack
 from recollect.memory.recall.preference import behind
 from recollect.memory.recall.query import PreparedQuery, prepare_query
@@ -30,7 +31,10 @@ from recollect.memory.recall.verification import verify
 from recollect.memory.temporal.interval_questions import asks_for_nothing_else
 from recollect.memory.temporal.named_time import named_time
 from recollect.memory.values.errors import IndexUnavailable
+from recollect.memory.values.filtering.keys import read_filter_keys
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.scope import Scope
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +74,8 @@ class Search:
         if options.top_k == 0 or not options.kinds:
             return Recalled()
         if named is not None and "episode" in options.kinds and asks_for_nothing_else(named.rest):
-            return await period_messages(self.store.timeline, request, named.period, now)
+            where = await self._where(request)
+            return await period_messages(self.store.timeline, request, named.period, now, where=where)
         why = request.why_covered
         allowed = await self._allowed(request)
         names = await self.store.timeline.names(request.scope.user_id, limit=MOST_NAMES)
@@ -116,7 +121,17 @@ class Search:
         asked = request.options.filter
         if asked is None:
             return None
-        return await allowed_points(self.store, request.scope, request.options.kinds, asked)
+        known = self._known(request.scope, embedder=await embedder_name(self.embedder))
+        return await allowed_points(self.store, request.scope, request.options.kinds, asked, known)
+
+    async def _where(self, request: Request) -> Narrow:
+        """Return the condition that holds for all messages that fulfil the request's filter."""
+        asked = request.options.filter
+        return ALL if asked is None else (await self._known(request.scope).meant(asked, "episode")).perhaps
+
+    def _known(self, scope: Scope, *, embedder: str | None = None) -> KnownTerms:
+        keys = read_filter_keys(self.config.filter_keys)
+        return KnownTerms(self.store.filter_terms, scope.user_id, keys, embedder=embedder)
 
     def _keep_relevant(self, filtered: CandidateFilter, options: RecallOptions) -> None:
         """Drop what is below the threshold; without one, what is plainly irrelevant."""
@@ -182,7 +197,8 @@ class Search:
     async def _recent(self, request: Request, filtered: CandidateFilter, now: datetime) -> list[Hit]:
         """Return the newest few memories, newest first, in place of hits."""
         few = min(RECENT, request.options.top_k)
-        entries = await newest_entries(self.store, request, now, limit=request.most_read(few))
+        most, where = request.most_read(few), await self._where(request)
+        entries = await newest_entries(self.store, request, now, limit=most, where=where)
         hits = [Hit(entry, 0.0, 0.0, recency(entry.created_at, now)) for entry in entries[:few]]
         filtered.add("recent", hits)
         return hits

@@ -8,12 +8,18 @@ from zlib import crc32
 
 from recollect.memory.ports.vector_index import Entry, Origin, Point, Query, SparseVector, Vector
 from recollect.memory.values.errors import PointTaken
+from recollect.memory.values.filtering.keys import FilterKeys
+from recollect.memory.values.filtering.terms import item_terms
 from recollect.memory.values.times import from_ms
 
 DENSE, CONTEXT, BM25 = "dense", "context", "bm25"
 USER, THREAD, TURN, KIND = "metadata.user_id", "metadata.thread_id", "metadata.turn_id", "metadata.kind"
 FINGERPRINT, CREATED = "metadata.fingerprint", "metadata.created_at"
 DOCUMENT = "metadata.document_id"
+METADATA, TERMS = "metadata", "metadata.terms"
+
+TermsOwed = dict[tuple[str, tuple[str, ...]], list[str]]
+"""The ids of points by their user, and by the terms that they lack."""
 
 _WORD_IDS = 2**32
 
@@ -37,6 +43,30 @@ def read_entry(point_id: str, payload: Mapping[str, Any]) -> Entry:
         # A fact's point had the fact's id before it had one of its own.
         fact_id=said.get("fact_id") or (point_id if said["kind"] == "fact" else None),
     )
+
+
+def payload_of(point: Point, keys: FilterKeys) -> dict[str, Any]:
+    """Return the point's payload with the terms of what filters look at."""
+    payload = point.payload()
+    if point.entry.item is not None:
+        payload["metadata"]["terms"] = list(item_terms(point.entry.item, keys))
+    return payload
+
+
+def read_terms(payload: Mapping[str, Any]) -> list[str]:
+    """Return the terms of a payload; points of earlier versions have none."""
+    return payload.get("metadata", {}).get("terms", [])
+
+
+def terms_owed(entries: Sequence[Entry], stored: Mapping[str, Mapping[str, Any]], keys: FilterKeys) -> TermsOwed:
+    """Return what has to be written to the points of these entries; `stored` are their payloads by id."""
+    owed: TermsOwed = {}
+    for entry in entries:
+        if entry.item is not None and entry.id in stored:
+            terms = item_terms(entry.item, keys)
+            if read_terms(stored[entry.id]) != list(terms):
+                owed.setdefault((entry.user_id, terms), []).append(entry.id)
+    return owed
 
 
 def checked_vector(vector: Vector, dimension: int) -> list[float]:

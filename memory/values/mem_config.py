@@ -106,6 +106,7 @@ class MemoryConfig:
     timezone: str = "UTC"
     fallback_recent: bool = False
     coverage: Coverage = "auto"
+    filter_keys: str = ""
     recall_tokens: int = 1_500
     recall_timeout_seconds: float = 5.0
 

@@ -13,6 +13,7 @@ from recollect.memory.values.fact import Fact
 from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.filter import Filter
 from recollect.memory.values.filter_items import fact_item, message_item
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message
 
@@ -21,16 +22,23 @@ MOST_THREADS, MOST_TURNS = 20, 50
 
 
 async def newest_entries(
-    store: Store, request: Request, now: datetime, *, limit: int, is_index_down: bool = False
+    store: Store,
+    request: Request,
+    now: datetime,
+    *,
+    limit: int,
+    is_index_down: bool = False,
+    where: Narrow = ALL,
 ) -> list[Entry]:
     """Return the newest messages and facts that the request may find, newest first.
 
-    `is_index_down`: the messages that the index does not have yet, too.
+    `is_index_down`: the messages that the index does not have yet, too. `where` holds for all messages that fulfil the
+    request's filter.
     """
     options, scope = request.options, request.scope
     messages = list[Message]()
     if "episode" in options.kinds and not options.tags:
-        messages = await _messages(store, scope, limit=limit, asked=options.filter)
+        messages = await _messages(store, scope, limit=limit, asked=options.filter, where=where)
         if is_index_down:
             messages += await _unindexed(store, scope, asked=options.filter)
     facts = list[Entry]()
@@ -48,9 +56,9 @@ async def newest_entries(
     return _newest_first(messages, facts, options.kinds)[:limit]
 
 
-async def _messages(store: Store, scope: Scope, *, limit: int, asked: Filter | None) -> list[Message]:
-    """Return the newest indexed messages that fulfil `asked`, newest first; `limit` are read."""
-    latest = await store.timeline.latest(scope, limit=limit)
+async def _messages(store: Store, scope: Scope, *, limit: int, asked: Filter | None, where: Narrow) -> list[Message]:
+    """Return the newest indexed messages that fulfil `asked`, newest first; read `limit` for which `where` holds."""
+    latest = await store.timeline.latest(scope, limit=limit, where=where)
     return [message for message in latest if asked is None or asked.fulfilled(message_item(message))]
 
 

@@ -14,22 +14,30 @@ from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.packing import pack
 from recollect.memory.recall.request import Request
 from recollect.memory.recall.unranked.unranked_hits import merged, unranked
+from recollect.memory.values.filter import Filter
+from recollect.memory.values.filter_items import message_item
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message
 
 
-async def period_messages(timeline: Timeline, request: Request, period: Period, now: datetime) -> Recalled:
-    """Return messages of `period` in their order, in place of a search: those that cover it, or its first ones."""
+async def period_messages(
+    timeline: Timeline, request: Request, period: Period, now: datetime, *, where: Narrow = ALL
+) -> Recalled:
+    """Return messages of `period` in their order, in place of a search: those that cover it, or its first ones.
+
+    `where` holds for all messages that fulfil the request's filter.
+    """
     options, filtered = request.options, CandidateFilter([])
     is_covered = options.coverage != "off"
     most = max(request.most_read(options.top_k), MOST_READ) if is_covered else request.most_read(options.top_k)
     if is_covered:
-        said = await _throughout(timeline, request.scope, period, limit=most)
+        said = await _throughout(timeline, request.scope, period, limit=most, where=where)
     else:
-        said = await timeline.during(request.scope, period, limit=most)
+        said = await timeline.during(request.scope, period, limit=most, where=where)
     found = await off_loop(lambda: merged(unranked(said, request, now)), [message.content for message in said])
-    is_complete = None if options.filter is None else len(said) < most
+    is_complete = _is_complete(said, options.filter, most)
     # Where all of it is given, nothing has to be chosen.
     is_whole = options.coverage == "auto" and options.token_budget is None and len(found) <= options.top_k
     if is_covered and not is_whole:
@@ -42,10 +50,19 @@ async def period_messages(timeline: Timeline, request: Request, period: Period, 
     return Recalled(hits, filtered.trace, is_complete)
 
 
-async def _throughout(timeline: Timeline, scope: Scope, period: Period, *, limit: int) -> list[Message]:
+def _is_complete(said: Sequence[Message], asked: Filter | None, most: int) -> bool | None:
+    """Tell whether a filter left no message unread: where `most` were read, all of them must fulfil it."""
+    if asked is None:
+        return None
+    return len(said) < most or all(asked.fulfilled(message_item(message)) for message in said)
+
+
+async def _throughout(timeline: Timeline, scope: Scope, period: Period, *, limit: int, where: Narrow) -> list[Message]:
     """Read up to `limit` messages of the period; where it has more, they are from all over it."""
-    said = await timeline.during(scope, period, limit=limit)
+    said = await timeline.during(scope, period, limit=limit, where=where)
     if len(said) < limit:
         return said
-    parts = await asyncio.gather(*(timeline.during(scope, part, limit=limit // SLICES) for part in slices(period)))
+    parts = await asyncio.gather(
+        *(timeline.during(scope, part, limit=limit // SLICES, where=where) for part in slices(period))
+    )
     return [message for part in parts for message in part]

@@ -2,16 +2,17 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import qdrant_edge as edge
 from typing_extensions import override
 
 from recollect.memory.background.batches import batches
 from recollect.memory.ports.vector_index import Entry, Kind, Match, Point, PointStore, Query, SparseVector, Vector
+from recollect.memory.stores.edge.allowed import allowed_by
 from recollect.memory.stores.edge.place import mark_deleted
 from recollect.memory.stores.edge.shard import OWNER, close_shard, engine_errors, open_shard
 from recollect.memory.stores.points import (
@@ -20,22 +21,29 @@ from recollect.memory.stores.points import (
     DENSE,
     DOCUMENT,
     FINGERPRINT,
+    METADATA,
+    TERMS,
     THREAD,
     TURN,
     USER,
+    TermsOwed,
     check_owners,
     checked_query,
     checked_search,
     checked_vectors,
     checked_words,
     cosine_of_score,
+    payload_of,
     raw_score,
     read_entry,
     read_fingerprint,
+    read_terms,
     read_user_id,
+    terms_owed,
 )
 from recollect.memory.stores.private_folder import PrivateFolder
 from recollect.memory.values.errors import IndexUnavailable
+from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import to_ms
 
@@ -56,8 +64,8 @@ _Turns = tuple[str, tuple[str, ...]]
 """A user and turns of theirs."""
 
 
-async def open_edge_collection(path: Path, *, dimension: int) -> "EdgeCollection":
-    """Open the collection in the folder `path`, or create it; its opener closes it.
+async def open_edge_collection(path: Path, *, dimension: int, keys: FilterKeys = NO_KEYS) -> "EdgeCollection":
+    """Open the collection in the folder `path`, or create it; its opener closes it. Points get terms of the `keys`.
 
     A damaged collection is moved aside and an empty one takes its place (logged as a warning).
 
@@ -72,7 +80,7 @@ async def open_edge_collection(path: Path, *, dimension: int) -> "EdgeCollection
         readers.shutdown(wait=False)
         writer.shutdown(wait=False)
         raise
-    return EdgeCollection(shard, path, dimension=dimension, threads=(writer, readers))
+    return EdgeCollection(shard, path, dimension=dimension, threads=(writer, readers), keys=keys)
 
 
 class EdgeCollection(PointStore):
@@ -89,12 +97,14 @@ class EdgeCollection(PointStore):
         *,
         dimension: int,
         threads: tuple[ThreadPoolExecutor, ThreadPoolExecutor],
+        keys: FilterKeys,
     ) -> None:
         self._shard = shard
         self._path = path
         self._folder = PrivateFolder(path)
         self._is_marked = False
         self._dimension = dimension
+        self._keys = keys
         self._writer, self._readers = threads
         self._unflushed = 0
         self._closing: asyncio.Future[None] | None = None
@@ -200,6 +210,14 @@ class EdgeCollection(PointStore):
             await self._write(lambda: self._put(points))
 
     @override
+    async def retouch(self, entries: Sequence[Entry]) -> int:
+        """Write other terms to the points; no write comes between reading a point's terms and writing them."""
+        written = 0
+        for batch in batches(entries, _BATCH):
+            written += await self._write(lambda batch=batch: self._retouch(batch))
+        return written
+
+    @override
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
         """Delete these points of the user."""
         if ids:
@@ -266,21 +284,42 @@ class EdgeCollection(PointStore):
 
     def _upsert(self, points: Sequence[Point]) -> None:
         """Store the points. Only one thread writes, so no write comes between the check of owners and this one."""
-        records = [_record(point, self._dimension) for point in points]
+        records = [_record(point, self._dimension, self._keys) for point in points]
         wanted: list[edge.PointId] = [point.entry.id for point in points]
         stored = {
             str(record.id): record.payload or {}
-            for record in self._shard.retrieve(wanted, with_payload=[USER, FINGERPRINT], with_vector=False)
+            for record in self._shard.retrieve(wanted, with_payload=[USER, FINGERPRINT, TERMS], with_vector=False)
         }
         check_owners(points, {key: read_user_id(payload) for key, payload in stored.items()})
         made_from = {key: read_fingerprint(payload) for key, payload in stored.items()}
-        if any(made_from.get(point.entry.id, point.fingerprint) != point.fingerprint for point in points):
-            self._mark()  # a point's text is replaced, and its old one stays in the files
+        is_changed = any(made_from.get(point.entry.id, point.fingerprint) != point.fingerprint for point in points)
+        if is_changed or _loses_terms(terms_owed([point.entry for point in points], stored, self._keys), stored):
+            self._mark()  # a point's text or terms are replaced, and the old ones stay in the files
         self._put(records)
+
+    def _retouch(self, entries: Sequence[Entry]) -> int:
+        wanted: list[edge.PointId] = [entry.id for entry in entries]
+        found = self._shard.retrieve(wanted, with_payload=[TERMS], with_vector=False)
+        stored = {str(record.id): record.payload or {} for record in found}
+        owed = terms_owed(entries, stored, self._keys)
+        if _loses_terms(owed, stored):
+            self._mark()
+        for (user_id, terms), ids in owed.items():
+            change = edge.UpdateOperation.set_payload_by_filter(
+                among(user_id, ids), {"terms": list(terms)}, key=METADATA
+            )
+            self._shard.update(change)
+        written = sum(len(ids) for ids in owed.values())
+        if written:
+            self._count_written(written)
+        return written
 
     def _put(self, points: Sequence[edge.Point]) -> None:
         self._shard.update(edge.UpdateOperation.upsert_points(list(points)))
-        self._unflushed += len(points)
+        self._count_written(len(points))
+
+    def _count_written(self, points: int) -> None:
+        self._unflushed += points
         if self._unflushed >= _FLUSH_EVERY:
             self._shard.flush()
             self._unflushed = 0
@@ -338,13 +377,13 @@ def _key(query: Query) -> _Turns:
     return query.scope.user_id, tuple(query.exclude_turns)
 
 
-def _record(point: Point, dimension: int) -> edge.Point:
+def _record(point: Point, dimension: int, keys: FilterKeys) -> edge.Point:
     vectors: dict[str, edge.NamedVector] = {**checked_vectors(point, dimension)}
     words = point.bm25 and checked_words(point.bm25, point.entry.user_id)
     if words is not None:
         vectors[BM25] = _named(words)
     owner = _owner(point.entry.user_id, point.entry.kind)
-    return edge.Point(point.entry.id, vectors, {**point.payload(), OWNER: owner})
+    return edge.Point(point.entry.id, vectors, {**payload_of(point, keys), OWNER: owner})
 
 
 def _named(vector: list[float] | SparseVector) -> "edge.NamedVector":
@@ -385,6 +424,11 @@ def among(user_id: str, ids: Sequence[str]) -> edge.Filter:
     return edge.Filter(must=[_equals(USER, user_id), edge.HasIdCondition(set(ids))])
 
 
+def _loses_terms(owed: TermsOwed, stored: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Tell whether a stored point has a term that it is to lose."""
+    return any(not set(read_terms(stored[found])) <= {*terms} for (_, terms), ids in owed.items() for found in ids)
+
+
 def _searched(query: Query) -> edge.Filter:
     must: list[edge.ConditionType] = []
     if query.scope.thread_id is not None:
@@ -396,5 +440,7 @@ def _searched(query: Query) -> edge.Filter:
         must.append(edge.FieldCondition(CREATED, range=within))
     if query.documents is not None:
         must.append(edge.FieldCondition(DOCUMENT, match=edge.MatchAny(list(query.documents))))
+    if query.allowed is not None:
+        must.append(allowed_by(query.allowed))
     # One condition per kind is faster than one `MatchAny`.
     return edge.Filter(must=must, should=[_equals(OWNER, _owner(query.scope.user_id, kind)) for kind in query.kinds])

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from recollect.memory.stores.edge.others import EdgeOthers, has_bytes
 from recollect.memory.stores.edge.place import EdgePlace
 from recollect.memory.stores.rebuildable_index import Copying, Generations, RebuildableIndex
 from recollect.memory.values.errors import IndexUnavailable
+from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
 from recollect.memory.values.scope import Scope
 
 Answer = TypeVar("Answer")
@@ -23,11 +25,17 @@ Answer = TypeVar("Answer")
 
 @asynccontextmanager
 async def open_edge_index(
-    folder: Path, *, base: str, model: str, dimension: int, beside: OpenCollections | None = None
+    folder: Path,
+    *,
+    base: str,
+    model: str,
+    dimension: int,
+    beside: OpenCollections | None = None,
+    keys: FilterKeys = NO_KEYS,
 ) -> AsyncGenerator[VectorIndex]:
     """Open the embedder's collection below `folder`, creating what is missing; flushed and closed at exit.
 
-    `beside` is shared by all indexes that this process opens in `folder`.
+    `beside` is shared by all indexes that this process opens in `folder`. Points get terms of the `keys`.
 
     A damaged collection is moved aside and an empty one takes its place (logged as a warning).
 
@@ -38,9 +46,10 @@ async def open_edge_index(
     others = beside or OpenCollections()
     async with others.opening:
         number = await _on_disk(place.serving)
-        current = await open_edge_collection(place.path(number), dimension=dimension)
+        layout = EdgeLayout(dimension, keys)
+        current = await layout.open(place.path(number))
         others.names.add(place.name)
-    generations = EdgeGenerations(place, current, others, number=number, dimension=dimension)
+    generations = EdgeGenerations(place, current, others, number=number, layout=layout)
     try:
         await generations.drop_old()
         yield RebuildableIndex("qdrant-edge", generations)
@@ -49,16 +58,28 @@ async def open_edge_index(
         others.names.discard(place.name)
 
 
+@dataclass(frozen=True, slots=True)
+class EdgeLayout:
+    """Holds what all generations of a collection have in common: the vectors' length, and the keys of the terms."""
+
+    dimension: int
+    keys: FilterKeys
+
+    async def open(self, path: Path) -> EdgeCollection:
+        """Open the generation in the folder `path`; see `open_edge_collection`."""
+        return await open_edge_collection(path, dimension=self.dimension, keys=self.keys)
+
+
 class EdgeGenerations(Generations):
     """Holds the generations of one collection; the current one is open, and its successor during a rebuild."""
 
     def __init__(
-        self, place: EdgePlace, current: EdgeCollection, beside: OpenCollections, *, number: int, dimension: int
+        self, place: EdgePlace, current: EdgeCollection, beside: OpenCollections, *, number: int, layout: "EdgeLayout"
     ) -> None:
         self._current = current
         self._place = place
         self._number = number
-        self._dimension = dimension
+        self._layout = layout
         self._successor: EdgeCollection | None = None
         self._old: EdgeCollection | None = None
         self._others = EdgeOthers(place, beside.names)
@@ -75,7 +96,7 @@ class EdgeGenerations(Generations):
     @asynccontextmanager
     async def successor(self) -> AsyncGenerator[EdgeCollection]:
         path = self._place.path(self._number + 1)
-        self._successor = opened = await open_edge_collection(path, dimension=self._dimension)
+        self._successor = opened = await self._layout.open(path)
         try:
             yield opened
         finally:

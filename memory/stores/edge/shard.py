@@ -26,7 +26,7 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
-from recollect.memory.stores.points import BM25, CONTEXT, CREATED, DENSE, DOCUMENT, THREAD, TURN, USER
+from recollect.memory.stores.points import BM25, CONTEXT, CREATED, DENSE, DOCUMENT, TERMS, THREAD, TURN, USER
 from recollect.memory.stores.private_folder import PrivateFolder, make_folder
 from recollect.memory.values.errors import IndexUnavailable
 
@@ -149,7 +149,9 @@ def _index_payload(shard: EdgeShard) -> None:
     """Index the fields that filters use; the next start completes this after a kill."""
     present = shard.info().payload_schema
     wanted: dict[str, KeywordIndexParams | IntegerIndexParams] = {
-        **{field: KeywordIndexParams(is_tenant=field == USER) for field in (USER, THREAD, TURN, DOCUMENT, OWNER)},
+        **{
+            field: KeywordIndexParams(is_tenant=field == USER) for field in (USER, THREAD, TURN, DOCUMENT, TERMS, OWNER)
+        },
         CREATED: IntegerIndexParams(lookup=False, range=True),
     }
     for field, params in wanted.items():

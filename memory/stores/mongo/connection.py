@@ -18,6 +18,7 @@ from pymongo.errors import InvalidName, PyMongoError
 from pymongo.read_preferences import ReadPreference
 
 from recollect.memory.values.errors import ConfigurationError, StoreUnavailable
+from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
 
 Record = dict[str, Any]
 
@@ -65,9 +66,13 @@ _TIMEOUTS: Mapping[str, int] = {"serverSelectionTimeoutMS": 3_000, "connectTimeo
 
 
 class MongoConnection:
-    """Gives access to one database of one client. Whoever opened the client closes it."""
+    """Gives access to one database of one client. Whoever opened the client closes it.
 
-    def __init__(self, database: MongoDatabase, prepare: Prepare) -> None:
+    `keys` are those of which items keep terms.
+    """
+
+    def __init__(self, database: MongoDatabase, prepare: Prepare, keys: FilterKeys = NO_KEYS) -> None:
+        self.keys = keys
         self._database = database
         self._prepare = prepare
         self._is_prepared = False
@@ -107,7 +112,13 @@ class MongoConnection:
 
 @asynccontextmanager
 async def open_connection(
-    url: str, database: str, *, prepare: Prepare, prefix: str = "", pool: int = 100
+    url: str,
+    database: str,
+    *,
+    prepare: Prepare,
+    prefix: str = "",
+    pool: int = 100,
+    keys: FilterKeys = NO_KEYS,
 ) -> AsyncGenerator[MongoConnection]:
     """Open a client for `url`, closed at exit. Timeouts and a pool's size in the URL go before the built-in ones.
 
@@ -137,7 +148,7 @@ async def open_connection(
             raise ConfigurationError(
                 "MONGODB_DATABASE is not a valid database name; use letters, digits, - and _."
             ) from None
-        yield MongoConnection(MongoDatabase(chosen, prefix), prepare)
+        yield MongoConnection(MongoDatabase(chosen, prefix), prepare, keys)
 
 
 def hidden_key(*ids: str) -> str:

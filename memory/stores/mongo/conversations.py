@@ -14,6 +14,8 @@ from recollect.memory.background.batches import batches
 from recollect.memory.ports.conversations import Conversations
 from recollect.memory.stores.json_text import to_json
 from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, MongoDatabase, Record
+from recollect.memory.stores.mongo.filtering.metadata_fields import metadata_fields
+from recollect.memory.stores.mongo.filtering.narrowed import narrowed
 from recollect.memory.stores.mongo.message_document import (
     MESSAGE_ONLY,
     SAID,
@@ -28,6 +30,7 @@ from recollect.memory.stores.mongo.overviews import last_position_of, openings, 
 from recollect.memory.stores.mongo.turns import reply_of, these, turns_from, turns_of
 from recollect.memory.stores.update_json import update_from_json, update_to_json
 from recollect.memory.values.errors import StoreUnavailable
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadOverview
 from recollect.memory.values.times import from_ms, to_ms
@@ -53,7 +56,7 @@ class MongoConversations(Conversations):
             for _ in range(_TRIES):
                 placed = await _as_newest(database, message)
                 try:
-                    await database[CONVERSATIONS].insert_one(from_message(placed))
+                    await database[CONVERSATIONS].insert_one(from_message(placed, self._connection.keys))
                 except DuplicateKeyError:
                     # Not every server says which index was violated: look whether it was the id's.
                     stored = await database[CONVERSATIONS].find_one(_one(message))
@@ -65,7 +68,7 @@ class MongoConversations(Conversations):
 
     @override
     async def commit(self, reply: Message, *, result: Mapping[str, Any], update: Update) -> bool:
-        document = from_reply(reply, result, update)
+        document = from_reply(reply, result, update, keys=self._connection.keys)
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
             try:
@@ -93,10 +96,11 @@ class MongoConversations(Conversations):
         return to_turn(by_role["user"], by_role.get("assistant")) if "user" in by_role else None
 
     @override
-    async def messages(self, scope: Scope, *, limit: int, after: int = 0) -> list[Message]:
+    async def messages(self, scope: Scope, *, limit: int, after: int = 0, where: Narrow = ALL) -> list[Message]:
         if limit < 1:
             return []
         query = {"user_id": scope.user_id, "thread_id": scope.thread, "position": {"$gt": after}, **SAID}
+        query = narrowed(query, where, "episode", self._connection.keys)
         async with self._connection.use() as database:
             found = database[CONVERSATIONS].find(query, MESSAGE_ONLY).sort("position", ASCENDING).limit(limit)
             return [to_message(document) for document in await found.to_list()]
@@ -254,7 +258,7 @@ class MongoConversations(Conversations):
         new: Record = {
             "content": reply.content,
             "name": reply.name,
-            "metadata": to_json(reply.metadata),
+            **metadata_fields(reply, self._connection.keys),
             "timestamp": from_ms(to_ms(reply.created_at)),
             "absent": False,
             "said": 1 if turn.message.absent else 2,

@@ -13,10 +13,14 @@ from pymongo.errors import DuplicateKeyError
 from typing_extensions import override
 
 from recollect.memory.ports.documents import Documents
-from recollect.memory.stores.json_text import from_json, to_json
+from recollect.memory.stores.json_text import from_json
 from recollect.memory.stores.mongo.connection import ATTACHMENTS, DOCUMENTS, MARK, PASSAGES, MongoConnection, Record
+from recollect.memory.stores.mongo.filtering.metadata_fields import metadata_fields
+from recollect.memory.stores.mongo.filtering.narrowed import narrowed
 from recollect.memory.stores.mongo.passages import MongoPassages
 from recollect.memory.values.document import Attached, Document, Holdings
+from recollect.memory.values.filtering.keys import FilterKeys
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 
 _FIELDS = tuple(item.name for item in fields(Document))
@@ -35,10 +39,12 @@ class MongoDocuments(Documents):
         async with self._connection.use() as database:
             if revision:
                 stored: Record = {**_one(document.user_id, document.id), "revision": revision}
-                replaced = await database[DOCUMENTS].replace_one(stored, _from_document(document))
+                replaced = await database[DOCUMENTS].replace_one(
+                    stored, _from_document(document, self._connection.keys)
+                )
                 return replaced.matched_count == 1
             try:
-                await database[DOCUMENTS].insert_one(_from_document(document))
+                await database[DOCUMENTS].insert_one(_from_document(document, self._connection.keys))
             except DuplicateKeyError:
                 return False
         return True
@@ -55,7 +61,13 @@ class MongoDocuments(Documents):
 
     @override
     async def page(
-        self, user_id: str, *, limit: int, domain: str | None = None, before: tuple[datetime, str] | None = None
+        self,
+        user_id: str,
+        *,
+        limit: int,
+        domain: str | None = None,
+        before: tuple[datetime, str] | None = None,
+        where: Narrow = ALL,
     ) -> list[Document]:
         query: Record = {"user_id": user_id}
         if domain is not None:
@@ -63,7 +75,7 @@ class MongoDocuments(Documents):
         if before is not None:
             time, last = before
             query["$or"] = [{"created_at": {"$lt": time}}, {"created_at": time, "id": {"$lt": last}}]
-        return await self._found(query, limit=limit)
+        return await self._found(narrowed(query, where, "document", self._connection.keys), limit=limit)
 
     @override
     async def in_domains(self, user_id: str, domains: Sequence[str], *, limit: int) -> list[str]:
@@ -189,9 +201,9 @@ def _key(user_id: str, document_id: str) -> str:
     return f"{user_id}/{document_id}"
 
 
-def _from_document(document: Document) -> Record:
+def _from_document(document: Document, keys: FilterKeys) -> Record:
     values: Record = {name: getattr(document, name) for name in _FIELDS}
-    return {**MARK, **values, "_id": _key(document.user_id, document.id), "metadata": to_json(document.metadata)}
+    return {**MARK, **values, "_id": _key(document.user_id, document.id), **metadata_fields(document, keys)}
 
 
 def _to_document(document: Record) -> Document:

@@ -10,9 +10,11 @@ from dataclasses import fields
 from datetime import UTC, datetime
 
 from recollect.memory.stores.fact_json import ended_from_json, ended_to_json, history_from_json, history_to_json
-from recollect.memory.stores.json_text import from_json, to_json
+from recollect.memory.stores.json_text import from_json
 from recollect.memory.stores.mongo.connection import MARK, Record
+from recollect.memory.stores.mongo.filtering.metadata_fields import metadata_fields
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
 
 _FIELDS = tuple(item.name for item in fields(Fact))
 _ENDLESS = datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
@@ -28,7 +30,7 @@ def one(user_id: str, fact_id: str) -> Record:
     return {"user_id": user_id, "_id": key(user_id, fact_id)}
 
 
-def from_fact(fact: Fact) -> Record:
+def from_fact(fact: Fact, keys: FilterKeys = NO_KEYS) -> Record:
     """Return the whole document of `fact`."""
     return {
         **MARK,
@@ -37,7 +39,7 @@ def from_fact(fact: Fact) -> Record:
         "tags": list(fact.tags),
         "ended": ended_to_json(fact.ended),
         "history": history_to_json(fact.history),
-        "metadata": to_json(fact.metadata),
+        **metadata_fields(fact, keys),
         "home": fact.home or "",
         "state": _state(fact),
         "until": fact.valid_to or _ENDLESS,

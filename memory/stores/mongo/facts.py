@@ -12,8 +12,10 @@ from typing_extensions import override
 from recollect.memory.ports.facts import FactFilter, Facts
 from recollect.memory.stores.mongo.connection import FACTS, MongoConnection, Record
 from recollect.memory.stores.mongo.fact_document import from_fact, key, one, to_fact
+from recollect.memory.stores.mongo.filtering.narrowed import narrowed
 from recollect.memory.stores.mongo.leaps import users_of
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 
 _BATCH = 500
@@ -32,7 +34,7 @@ class MongoFacts(Facts):
     async def insert(self, fact: Fact) -> bool:
         async with self._connection.use() as database:
             try:
-                await database[FACTS].insert_one(from_fact(fact))
+                await database[FACTS].insert_one(from_fact(fact, self._connection.keys))
             except DuplicateKeyError:
                 return False
         return True
@@ -41,7 +43,8 @@ class MongoFacts(Facts):
     async def replace(self, fact: Fact, *, revision: int) -> bool:
         stored: Record = {**one(fact.user_id, fact.id), "revision": revision}
         async with self._connection.use() as database:
-            return (await database[FACTS].replace_one(stored, from_fact(fact))).matched_count == 1
+            replaced = await database[FACTS].replace_one(stored, from_fact(fact, self._connection.keys))
+            return replaced.matched_count == 1
 
     @override
     async def fact(self, *, user_id: str, fact_id: str) -> Fact | None:
@@ -102,9 +105,9 @@ class MongoFacts(Facts):
             return (await database[FACTS].update_one(stored, {"$set": {"indexed": True}})).matched_count == 1
 
     @override
-    async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Fact]]:
+    async def indexed(self, *, user_id: str | None = None, where: Narrow = ALL) -> AsyncIterator[Sequence[Fact]]:
         query: Record = {} if user_id is None else {"user_id": user_id}
-        query |= {"indexed": True, "state": "open"}
+        query = narrowed({**query, "indexed": True, "state": "open"}, where, "fact", self._connection.keys)
         while facts := await self._found(query, limit=_BATCH, order=(("_id", ASCENDING),)):
             yield facts
             query["_id"] = {"$gt": key(facts[-1].user_id, facts[-1].id)}

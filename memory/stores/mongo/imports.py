@@ -28,6 +28,7 @@ from recollect.memory.stores.mongo.overviews import last_position_of
 from recollect.memory.stores.mongo.turns import these, turns_from
 from recollect.memory.stores.update_json import update_to_json
 from recollect.memory.values.errors import StoreUnavailable
+from recollect.memory.values.filtering.keys import FilterKeys
 from recollect.memory.values.times import from_ms, to_ms
 from recollect.memory.values.turn import Message, Turn, derived_id
 from recollect.memory.values.update import Update
@@ -86,12 +87,12 @@ class MongoImports(Imports):
                 if begun:
                     # In order: a position that a live turn took meanwhile ends the insert, and the next try places the
                     # rest behind it.
-                    placed = await _placed(database, begun)
+                    placed = await _placed(database, begun, self._connection.keys)
                     refused = await _insert(database, placed, ordered=True)
                     inserted = placed[: placed.index(refused[0])] if refused else placed
                     new |= {message["_id"] for message in inserted} & unanswered
                 elif open_turns:
-                    new |= await _commit(database, open_turns, places.begun)
+                    new |= await _commit(database, open_turns, places.begun, self._connection.keys)
                 else:
                     return len(new)
         raise StoreUnavailable("Too many messages came into these threads at once; send the import again.")
@@ -151,7 +152,7 @@ async def _places(database: MongoDatabase, turns: Sequence[Turn | FinishedTurn])
     )
 
 
-async def _placed(database: MongoDatabase, messages: Sequence[Message]) -> list[Record]:
+async def _placed(database: MongoDatabase, messages: Sequence[Message], keys: FilterKeys) -> list[Record]:
     """Return the documents of these users' messages, each placed behind its thread's last, or higher if it says so."""
     several = asyncio.Semaphore(_AT_ONCE)
 
@@ -165,7 +166,7 @@ async def _placed(database: MongoDatabase, messages: Sequence[Message]) -> list[
     for message in messages:
         thread = _thread_of(message)
         last[thread] = max(last[thread] + 1 + last[thread] % 2, message.position)
-        placed.append(from_message(_at(message, last[thread])))
+        placed.append(from_message(_at(message, last[thread]), keys))
     return placed
 
 
@@ -178,13 +179,15 @@ def _at(message: Message, position: int) -> Message:
     return replace(message, position=position, created_at=from_ms(to_ms(message.created_at)))
 
 
-async def _commit(database: MongoDatabase, turns: Sequence[FinishedTurn], begun: Mapping[str, Message]) -> set[str]:
+async def _commit(
+    database: MongoDatabase, turns: Sequence[FinishedTurn], begun: Mapping[str, Message], keys: FilterKeys
+) -> set[str]:
     """Insert the replies to the messages in `begun`; return the ids of those that are new and stay."""
     first = time.time_ns() // 1000
     replies: list[Record] = []
     for turn in turns:
         reply = _at(turn.reply, begun[turn.message.id].position + 1)
-        document = from_reply(reply, turn.result, turn.update, said=turn.said, further=turn.further)
+        document = from_reply(reply, turn.result, turn.update, said=turn.said, further=turn.further, keys=keys)
         replies.append({**document, "committed": first + len(replies)})
     refused = await _insert(database, replies, ordered=False)
     for reply in refused:

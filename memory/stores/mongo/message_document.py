@@ -12,7 +12,9 @@ from typing import Any
 from recollect.memory.language.said_hash import said_hash
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.mongo.connection import MARK, Record
+from recollect.memory.stores.mongo.filtering.metadata_fields import metadata_fields
 from recollect.memory.stores.update_json import is_indexed, update_from_json, update_to_json
+from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
 from recollect.memory.values.further_message import further_json, read_further
 from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import Update
@@ -25,7 +27,7 @@ SAID = {"absent": {"$ne": True}}
 """Finds the messages that were said; those of earlier versions all were."""
 
 
-def from_message(message: Message) -> Record:
+def from_message(message: Message, keys: FilterKeys = NO_KEYS) -> Record:
     """Return the document of a user's `message`, at its position and time."""
     return {
         **MARK,
@@ -37,7 +39,7 @@ def from_message(message: Message) -> Record:
         "role": message.role,
         "name": message.name,
         "content": message.content,
-        "metadata": to_json(message.metadata),
+        **metadata_fields(message, keys),
         "timestamp": message.created_at,
         "position": message.position,
         "imported_id": message.imported_id,
@@ -48,13 +50,21 @@ def from_message(message: Message) -> Record:
     }
 
 
-def from_reply(reply: Message, result: Mapping[str, Any], update: Update, *, said: int = 2, further: int = 0) -> Record:
+def from_reply(
+    reply: Message,
+    result: Mapping[str, Any],
+    update: Update,
+    *,
+    said: int = 2,
+    further: int = 0,
+    keys: FilterKeys = NO_KEYS,
+) -> Record:
     """Return the document that commits a turn. `committed` (epoch microseconds) orders the commits.
 
     `said` is how many of the turn's two messages are not absent, `further` how many further ones search may find.
     """
     return {
-        **from_message(reply),
+        **from_message(reply, keys),
         "said": said,
         **({"further_said": further} if further else {}),
         "result": to_json(result),

@@ -51,6 +51,8 @@ _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
         (("indexed", "user_id", "_id"), False),
         (("indexed", "said"), False),
         (("further_said",), False),
+        (("user_id", "terms"), False),
+        (("user_id", "terms_by"), False),
     ),
     FACTS: (
         (("user_id", "home", "state", "created_at", "id"), False),
@@ -62,6 +64,8 @@ _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
         (("pinned", "confirmed_at"), False),
         (("indexed", "user_id", "_id"), False),
         (("indexed", "state", "_id"), False),
+        (("user_id", "terms"), False),
+        (("user_id", "terms_by"), False),
     ),
     THREADS: (
         (("user_id", "_id"), False),
@@ -72,6 +76,8 @@ _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
         (("user_id", "created_at", "id"), False),
         (("user_id", "domain", "created_at", "id"), False),
         (("status", "updated_at"), False),
+        (("user_id", "terms"), False),
+        (("user_id", "terms_by"), False),
     ),
     PASSAGES: (
         (("user_id", "document_id", "version", "place"), False),

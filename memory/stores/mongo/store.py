@@ -23,6 +23,7 @@ from recollect.memory.stores.mongo.documents import MongoDocuments
 from recollect.memory.stores.mongo.embedder_choices import MongoEmbedderChoices
 from recollect.memory.stores.mongo.erasures import MongoErasures
 from recollect.memory.stores.mongo.facts import MongoFacts
+from recollect.memory.stores.mongo.filtering.filter_terms import MongoFilterTerms
 from recollect.memory.stores.mongo.imports import MongoImports
 from recollect.memory.stores.mongo.keys import MongoKeys
 from recollect.memory.stores.mongo.leaps import users_of_any
@@ -32,6 +33,7 @@ from recollect.memory.stores.mongo.sessions import MongoSessions
 from recollect.memory.stores.mongo.threads import MongoThreads
 from recollect.memory.stores.mongo.timeline import MongoTimeline
 from recollect.memory.stores.mongo.updates import MongoUpdates
+from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
 
 _BATCH_USERS = 500
 
@@ -54,6 +56,7 @@ class MongoStore(Store):
         self.keys = MongoKeys(connection)
         self.sessions = MongoSessions(connection)
         self.client_records = MongoClientRecords(connection)
+        self.filter_terms = MongoFilterTerms(connection)
         self.embedder_choices = MongoEmbedderChoices(connection)
         self.erasures = MongoErasures(connection)
         self._connection = connection
@@ -77,7 +80,7 @@ class MongoStore(Store):
 
 
 @asynccontextmanager
-async def open_mongo_store(
+async def open_mongo_store(  # noqa: PLR0913 - what a connection, its collections and its queue need
     url: str,
     database: str,
     *,
@@ -85,17 +88,18 @@ async def open_mongo_store(
     pool: int = 100,
     owner: str | None = None,
     lease: timedelta = LEASE,
+    keys: FilterKeys = NO_KEYS,
 ) -> AsyncGenerator[Store]:
     """Open the store in `database` of the server at `url`, and close the client at exit.
 
     The server need not answer yet. `prefix` begins the names of our collections, `pool` bounds this
-    process's connections. `owner` names this process in the
+    process's connections. It keeps terms of the `keys`. `owner` names this process in the
     thread queue (a new name by default); a process that does not renew its `lease` loses its place there.
 
     Raises:
         ConfigurationError: the URL or the database's name is not valid.
     """
-    async with open_connection(url, database, prepare=prepare, prefix=prefix, pool=pool) as connection:
+    async with open_connection(url, database, prepare=prepare, prefix=prefix, pool=pool, keys=keys) as connection:
         queue = MongoThreadQueue(connection, owner=owner or uuid4().hex, lease=lease)
         try:
             yield MongoStore(connection, queue)

@@ -11,10 +11,12 @@ from typing_extensions import override
 
 from recollect.memory.ports.timeline import Timeline
 from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, MongoDatabase, Record
+from recollect.memory.stores.mongo.filtering.narrowed import narrowed
 from recollect.memory.stores.mongo.leaps import distinct_of
 from recollect.memory.stores.mongo.message_document import DESCRIBED_ONLY, MESSAGE_ONLY, SAID, to_message
 from recollect.memory.stores.mongo.turns import these
 from recollect.memory.stores.period_bounds import bounds_ms
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import from_ms
@@ -25,6 +27,7 @@ _LEAST_PAGE = 8
 _BY_TIME_IN_THREAD = ("timestamp", "position")
 _BY_TIME = ("timestamp", "thread_id", "position")
 _BY_PLACE = ("position",)
+_BY_THREAD = ("thread_id", "position")
 
 Place = tuple[str, str, int]
 """A user, a thread and a position."""
@@ -42,24 +45,40 @@ class MongoTimeline(Timeline):
             return await distinct_of(database[CONVERSATIONS], "name", limit=limit, query={"user_id": user_id})
 
     @override
-    async def during(self, scope: Scope, period: Period, *, limit: int) -> list[Message]:
+    async def during(self, scope: Scope, period: Period, *, limit: int, where: Narrow = ALL) -> list[Message]:
         begin, end = map(from_ms, bounds_ms(period))
         query = {**_of(scope), "timestamp": {"$gte": begin, "$lt": end}}
+        query = narrowed(query, where, "episode", self._connection.keys)
         async with self._connection.use() as database:
             return await _first(database, query, _by_time(scope), limit=limit)
 
     @override
-    async def latest(self, scope: Scope, *, limit: int) -> list[Message]:
+    async def latest(self, scope: Scope, *, limit: int, where: Narrow = ALL) -> list[Message]:
+        query = narrowed(_of(scope), where, "episode", self._connection.keys)
         async with self._connection.use() as database:
-            return await _first(database, _of(scope), _by_time(scope), limit=limit, direction=DESCENDING)
+            return await _first(database, query, _by_time(scope), limit=limit, direction=DESCENDING)
 
     @override
-    async def described(self, scope: Scope, *, limit: int, before: Message | None = None) -> list[Message]:
+    async def described(
+        self, scope: Scope, *, limit: int, before: Message | None = None, where: Narrow = ALL
+    ) -> list[Message]:
         order, query = _by_time(scope), _of(scope)
         if before is not None:
             query = {**query, "$or": _older(before, order)}
+        query = narrowed(query, where, "episode", self._connection.keys)
         async with self._connection.use() as database:
             return await _first(database, query, order, limit=limit, direction=DESCENDING, shown=DESCRIBED_ONLY)
+
+    @override
+    async def threads(self, user_id: str, *, where: Narrow) -> list[str]:
+        """Seek from one thread's first message to the next one's."""
+        query = narrowed({"user_id": user_id}, where, "episode", self._connection.keys)
+        found: list[str] = []
+        async with self._connection.use() as database:
+            while first := await _first(database, query, _BY_THREAD, limit=1, shown=DESCRIBED_ONLY):
+                found.append(first[0].thread_id)
+                query["thread_id"] = {"$gt": found[-1]}
+        return found
 
     @override
     async def preceding(self, messages: Sequence[Message], *, count: int) -> dict[str, list[str]]:

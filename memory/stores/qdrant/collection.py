@@ -15,9 +15,10 @@ from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 from typing_extensions import override
 
-from recollect.memory.stores.points import BM25, CREATED, DOCUMENT, KIND, THREAD, TURN, USER
+from recollect.memory.stores.points import BM25, CREATED, DOCUMENT, KIND, TERMS, THREAD, TURN, USER
 from recollect.memory.stores.qdrant.layout import SERVERS_OWN, CollectionLayout
 from recollect.memory.values.errors import ConfigurationError, IndexUnavailable, RecollectError
+from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
 
 log = logging.getLogger(__name__)
 
@@ -78,13 +79,20 @@ class QdrantServer:
 class QdrantCollection:
     """The collection `name` on a server that may be down, and may lose the collection, at any time.
 
-    `address` is the name that calls use: the collection's, or an alias of it.
+    `address` is the name that calls use: the collection's, or an alias of it. Points get terms of the `keys`.
     """
 
     def __init__(
-        self, client: AsyncQdrantClient, *, name: str, dimension: int, layout: CollectionLayout = SERVERS_OWN
+        self,
+        client: AsyncQdrantClient,
+        *,
+        name: str,
+        dimension: int,
+        layout: CollectionLayout = SERVERS_OWN,
+        keys: FilterKeys = NO_KEYS,
     ) -> None:
         self.client = client
+        self.keys = keys
         self.name = name
         self.address = name
         self.dimension = dimension
@@ -174,7 +182,7 @@ class QdrantCollection:
     async def _index_payload(self, name: str) -> None:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Payload indexes have no effect in the local Qdrant")
-            for path in (USER, THREAD, TURN, KIND, DOCUMENT):
+            for path in (USER, THREAD, TURN, KIND, DOCUMENT, TERMS):
                 schema = models.KeywordIndexParams(
                     type=models.KeywordIndexType.KEYWORD, is_tenant=True if path == USER else None
                 )
@@ -203,9 +211,15 @@ class ServingCollection(QdrantCollection):
     """The generation of `name` that serves now, addressed by the alias `<name>.current`."""
 
     def __init__(
-        self, client: AsyncQdrantClient, *, name: str, dimension: int, layout: CollectionLayout = SERVERS_OWN
+        self,
+        client: AsyncQdrantClient,
+        *,
+        name: str,
+        dimension: int,
+        layout: CollectionLayout = SERVERS_OWN,
+        keys: FilterKeys = NO_KEYS,
     ) -> None:
-        super().__init__(client, name=name, dimension=dimension, layout=layout)
+        super().__init__(client, name=name, dimension=dimension, layout=layout, keys=keys)
         self.address = f"{name}.current"
 
     async def target(self) -> str | None:

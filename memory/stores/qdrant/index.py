@@ -14,6 +14,7 @@ from recollect.memory.stores.qdrant.layout import SERVERS_OWN, CollectionLayout
 from recollect.memory.stores.qdrant.points import QdrantPoints, among, owned_by
 from recollect.memory.stores.rebuildable_index import Copying, Generations, RebuildableIndex
 from recollect.memory.values.errors import IndexUnavailable
+from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
 from recollect.memory.values.scope import Scope
 
 log = logging.getLogger(__name__)
@@ -27,8 +28,11 @@ async def open_qdrant_index(
     model: str,
     dimension: int,
     layout: CollectionLayout = SERVERS_OWN,
+    keys: FilterKeys = NO_KEYS,
 ) -> AsyncGenerator[VectorIndex]:
     """Open the embedder's collection on a server; a client that is handed in is used and left open.
+
+    Points get terms of the `keys`.
 
     A server that is down is no error: its calls raise IndexUnavailable until it is there, and the first call that
     reaches it creates the collection where it is missing.
@@ -42,7 +46,7 @@ async def open_qdrant_index(
             client = client.connect()
             opened.push_async_callback(client.close)
         name = collection_name(base, model=model, dimension=dimension)
-        serving = ServingCollection(client, name=name, dimension=dimension, layout=layout)
+        serving = ServingCollection(client, name=name, dimension=dimension, layout=layout, keys=keys)
         try:
             await serving.check()
         except IndexUnavailable as error:
@@ -79,7 +83,7 @@ class QdrantGenerations(Generations):
         self._number = await self._serving_number()
         serving = self._serving
         collection = QdrantCollection(
-            self._client, name=self._following, dimension=serving.dimension, layout=serving.layout
+            self._client, name=self._following, dimension=serving.dimension, layout=serving.layout, keys=serving.keys
         )
         try:
             points = QdrantPoints(collection)

@@ -16,6 +16,8 @@ from recollect.memory.stores.points import (
     DOCUMENT,
     FINGERPRINT,
     KIND,
+    METADATA,
+    TERMS,
     THREAD,
     TURN,
     USER,
@@ -25,13 +27,17 @@ from recollect.memory.stores.points import (
     checked_vectors,
     checked_words,
     cosine_of_score,
+    payload_of,
     raw_score,
     read_entry,
     read_fingerprint,
     read_user_id,
+    terms_owed,
 )
+from recollect.memory.stores.qdrant.allowed import allowed_by
 from recollect.memory.stores.qdrant.collection import QdrantCollection
 from recollect.memory.stores.qdrant.layout import CollectionLayout
+from recollect.memory.values.filtering.keys import FilterKeys
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import to_ms
 
@@ -45,6 +51,7 @@ class QdrantPoints(PointStore):
     def __init__(self, collection: QdrantCollection) -> None:
         self._collection = collection
         self._client = collection.client
+        self._keys = collection.keys
 
     @override
     async def upsert(self, points: Sequence[Point]) -> None:
@@ -142,6 +149,14 @@ class QdrantPoints(PointStore):
         return await self._count(None if user_id is None else owned_by(Scope(user_id, thread_id)))
 
     @override
+    async def retouch(self, entries: Sequence[Entry]) -> int:
+        """Write other terms to the points, those of a batch in one call."""
+        written = 0
+        for batch in batches(entries, _BATCH):
+            written += await self._retouch(batch)
+        return written
+
+    @override
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
         """Delete these points of the user."""
         if ids:
@@ -160,10 +175,21 @@ class QdrantPoints(PointStore):
         """Ask the server for the collection, which needs the right key."""
         await self._collection.ask(lambda: self._client.collection_exists(self._collection.address))
 
+    async def _retouch(self, entries: Sequence[Entry]) -> int:
+        address, ids = self._collection.address, [entry.id for entry in entries]
+        found = await self._collection.ask(
+            lambda: self._client.retrieve(address, ids, with_payload=[TERMS], with_vectors=False)
+        )
+        owed = terms_owed(entries, {str(record.id): record.payload or {} for record in found}, self._keys)
+        changes = [_change(user_id, terms, of_points) for (user_id, terms), of_points in owed.items()]
+        if changes:
+            await self._collection.ask(lambda: self._client.batch_update_points(address, changes, wait=True))
+        return sum(len(of_points) for of_points in owed.values())
+
     async def _upsert(self, points: Sequence[Point]) -> None:
         """Store the points; the server replaces only a point of the same owner, because other processes write too."""
         check_owners(points, {})
-        records = [_record(point, self._collection.dimension) for point in points]
+        records = [_record(point, self._collection.dimension, self._keys) for point in points]
         own = _own(points)
         await self._collection.ask(
             lambda: self._client.upsert(self._collection.address, records, wait=True, update_filter=own)
@@ -197,12 +223,18 @@ class QdrantPoints(PointStore):
         await self._collection.ask(lambda: self._client.delete(self._collection.address, selector, wait=True))
 
 
-def _record(point: Point, dimension: int) -> models.PointStruct:
+def _change(user_id: str, terms: Sequence[str], ids: Sequence[str]) -> models.UpdateOperation:
+    """Return the operation that writes the terms of the user's points with these ids."""
+    written = models.SetPayload(payload={"terms": list(terms)}, filter=among(user_id, ids), key=METADATA)
+    return models.SetPayloadOperation(set_payload=written)
+
+
+def _record(point: Point, dimension: int, keys: FilterKeys) -> models.PointStruct:
     vectors: dict[str, models.Vector] = {**checked_vectors(point, dimension)}
     words = point.bm25 and checked_words(point.bm25, point.entry.user_id)
     if words is not None:
         vectors[BM25] = _sparse(words)
-    return models.PointStruct(id=point.entry.id, vector=vectors, payload=point.payload())
+    return models.PointStruct(id=point.entry.id, vector=vectors, payload=payload_of(point, keys))
 
 
 def _own(points: Sequence[Point]) -> models.Filter:
@@ -272,6 +304,8 @@ def _searched(query: Query) -> models.Filter:
         must.append(models.FieldCondition(key=CREATED, range=within))
     if query.documents is not None:
         must.append(models.FieldCondition(key=DOCUMENT, match=models.MatchAny(any=list(query.documents))))
+    if query.allowed is not None:
+        must.append(allowed_by(query.allowed))
     must_not: list[models.Condition] | None = None
     if query.exclude_turns:
         must_not = [models.FieldCondition(key=TURN, match=models.MatchAny(any=list(query.exclude_turns)))]

@@ -14,8 +14,12 @@ from recollect.memory.stores.finished_turns import further_of
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.sqlite import message_queries as sql
 from recollect.memory.stores.sqlite.database import SqliteDatabase
+from recollect.memory.stores.sqlite.narrowed import narrowed, terms_json
 from recollect.memory.stores.sqlite.rows import text_hash, to_exchange, to_message, to_turn
+from recollect.memory.stores.stored_terms import terms_of
 from recollect.memory.stores.update_json import is_indexed, update_from_json, update_to_json
+from recollect.memory.values.filtering.keys import FilterKeys
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadOverview
 from recollect.memory.values.times import from_ms, to_ms
@@ -30,12 +34,13 @@ _LARGEST = 2**63 - 1
 class SqliteConversations(Conversations):
     """Implements Conversations over the table of messages."""
 
-    def __init__(self, database: SqliteDatabase) -> None:
+    def __init__(self, database: SqliteDatabase, keys: FilterKeys) -> None:
         self._database = database
+        self._keys = keys
 
     @override
     async def accept(self, message: Message) -> Message:
-        values = {**_values(message), "hash": text_hash(message), "now": to_ms(message.created_at)}
+        values = {**self._values(message), "hash": text_hash(message), "now": to_ms(message.created_at)}
         stored = await self._database.write(sql.ACCEPT, values)
         if stored:
             position, created_at = stored[0]
@@ -47,7 +52,7 @@ class SqliteConversations(Conversations):
     @override
     async def commit(self, reply: Message, *, result: Mapping[str, Any], update: Update) -> bool:
         values = {
-            **_values(reply),
+            **self._values(reply),
             "position": reply.position,
             "now": to_ms(reply.created_at),
             **_owing(result, update),
@@ -66,8 +71,10 @@ class SqliteConversations(Conversations):
         return Turn(to_message(message), to_message(reply), result=from_json(result), update=update_from_json(update))
 
     @override
-    async def messages(self, scope: Scope, *, limit: int, after: int = 0) -> list[Message]:
-        rows = await self._database.read(sql.MESSAGES, (scope.user_id, scope.thread, after, limit))
+    async def messages(self, scope: Scope, *, limit: int, after: int = 0, where: Narrow = ALL) -> list[Message]:
+        values = {"user": scope.user_id, "thread": scope.thread, "after": after, "limit": limit}
+        statement = narrowed(sql.MESSAGES, where, "episode", self._keys, values)
+        rows = await self._database.read(statement, values)
         return [to_message(row) for row in rows]
 
     @override
@@ -181,6 +188,7 @@ class SqliteConversations(Conversations):
             **_owing(result, update),
             "content": reply.content,
             "name": reply.name,
+            **self._terms(reply),
             "metadata": to_json(reply.metadata),
             "now": to_ms(reply.created_at),
             "said": (1 if turn.message.absent else 2) + further_of(turn.message),
@@ -191,6 +199,13 @@ class SqliteConversations(Conversations):
     @override
     async def retract(self, turn: Turn) -> bool:
         return await self._swap(sql.RETRACT, turn, {})
+
+    def _values(self, message: Message) -> dict[str, Any]:
+        return {**_values(message), **self._terms(message)}
+
+    def _terms(self, message: Message) -> dict[str, Any]:
+        terms, made_by = terms_of(message, self._keys)
+        return {"terms": terms_json(terms), "terms_by": made_by}
 
     async def _swap(self, statement: str, turn: Turn, values: Mapping[str, Any]) -> bool:
         """Run a statement that changes the turn's reply if its update is still that of `turn`; tell whether it was."""

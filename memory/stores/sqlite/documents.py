@@ -9,8 +9,12 @@ from typing_extensions import override
 from recollect.memory.ports.documents import Documents
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
+from recollect.memory.stores.sqlite.narrowed import narrowed, terms_json
 from recollect.memory.stores.sqlite.passages import SqlitePassages
+from recollect.memory.stores.stored_terms import terms_of
 from recollect.memory.values.document import Attached, Document, Holdings
+from recollect.memory.values.filtering.keys import FilterKeys
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import from_ms, to_ms
 
@@ -19,11 +23,12 @@ _DOCUMENT = (
     *("status", "error", "characters", "pages", "passages", "version", "incoming", "revision", "agent_id"),
 )
 _COLUMNS = ", ".join(_DOCUMENT)
-_PLACES = ", ".join("?" * len(_DOCUMENT))
+_WRITTEN = f"{_COLUMNS}, terms, terms_by"
+_PLACES = ", ".join("?" * (len(_DOCUMENT) + 2))
 _OF_DOCUMENT = ", ".join(f"documents.{column}" for column in _DOCUMENT)
 
-INSERT = f"INSERT INTO documents ({_COLUMNS}) VALUES ({_PLACES}) ON CONFLICT (user_id, id) DO NOTHING RETURNING 1"
-REPLACE = f"UPDATE documents SET ({_COLUMNS}) = ({_PLACES}) WHERE user_id = ? AND id = ? AND revision = ? RETURNING 1"
+INSERT = f"INSERT INTO documents ({_WRITTEN}) VALUES ({_PLACES}) ON CONFLICT (user_id, id) DO NOTHING RETURNING 1"
+REPLACE = f"UPDATE documents SET ({_WRITTEN}) = ({_PLACES}) WHERE user_id = ? AND id = ? AND revision = ? RETURNING 1"
 PAGE = f"""
 SELECT {_COLUMNS} FROM documents WHERE user_id = :user AND (created_at, id) < (:time, :id)
 ORDER BY created_at DESC, id DESC LIMIT :limit
@@ -55,16 +60,17 @@ _LAST = 2**62
 class SqliteDocuments(Documents):
     """Implements Documents over the tables of documents, passages and attachments."""
 
-    def __init__(self, database: SqliteDatabase) -> None:
+    def __init__(self, database: SqliteDatabase, keys: FilterKeys) -> None:
         self.passages = SqlitePassages(database)
         self._database = database
+        self._keys = keys
 
     @override
     async def put(self, document: Document, *, revision: int) -> bool:
         if revision == 0:
-            return bool(await self._database.write(INSERT, _from_document(document)))
+            return bool(await self._database.write(INSERT, _from_document(document, self._keys)))
         key = (document.user_id, document.id, revision)
-        return bool(await self._database.write(REPLACE, (*_from_document(document), *key)))
+        return bool(await self._database.write(REPLACE, (*_from_document(document, self._keys), *key)))
 
     @override
     async def document(self, *, user_id: str, document_id: str) -> Document | None:
@@ -80,11 +86,18 @@ class SqliteDocuments(Documents):
 
     @override
     async def page(
-        self, user_id: str, *, limit: int, domain: str | None = None, before: tuple[datetime, str] | None = None
+        self,
+        user_id: str,
+        *,
+        limit: int,
+        domain: str | None = None,
+        before: tuple[datetime, str] | None = None,
+        where: Narrow = ALL,
     ) -> list[Document]:
         time, last = (to_ms(before[0]), before[1]) if before is not None else (_LAST, "")
         values = {"user": user_id, "domain": domain, "time": time, "id": last, "limit": limit}
-        rows = await self._database.read(PAGE if domain is None else PAGE_OF_DOMAIN, values)
+        statement = PAGE if domain is None else PAGE_OF_DOMAIN
+        rows = await self._database.read(narrowed(statement, where, "document", self._keys, values), values)
         return [_to_document(row) for row in rows]
 
     @override
@@ -158,12 +171,14 @@ class SqliteDocuments(Documents):
         return (await self._database.read("SELECT count(*) FROM documents WHERE user_id = ?", (user_id,)))[0][0]
 
 
-def _from_document(document: Document) -> Row:
+def _from_document(document: Document, keys: FilterKeys) -> Row:
+    terms, made_by = terms_of(document, keys)
     return (
         *(document.id, document.user_id, document.title, document.kind, document.content_hash),
         *(to_ms(document.created_at), to_ms(document.updated_at), document.domain, document.source),
         *(to_json(document.metadata), document.status, document.error, document.characters, document.pages),
         *(document.passages, document.version, document.incoming, document.revision, document.agent_id),
+        *(terms_json(terms), made_by),
     )
 
 

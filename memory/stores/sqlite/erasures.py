@@ -20,12 +20,14 @@ HOLDERS: Mapping[str, tuple[str, str | None]] = {
     "documents": ("documents", None),
     "passages": ("documents", None),
     "attachments": ("documents", "thread_id"),
+    # Triggers delete terms with what they are of; documents are the last of it.
+    "filter_terms": ("documents", None),
     "keys": ("keys", None),
     "sessions": ("sessions", None),
     "client_records": ("client_records", "thread_id"),
 }
 """For each table that holds users' data: its data holder, and the column that names the thread where rows have one."""
-NOBODYS = frozenset({"state", "embedder_choice", "erasure_secret", "tombstones", "erasures"})
+NOBODYS = frozenset({"state", "embedder_choice", "filter_filling", "erasure_secret", "tombstones", "erasures"})
 """Tables that hold no user's data; an erasure names its user until all is gone."""
 
 _COLUMNS = "id, subject, by, erased_at, touched_at, user_id, thread_id, counts, remaining, is_done"

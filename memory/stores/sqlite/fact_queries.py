@@ -11,7 +11,8 @@ from recollect.memory.stores.sqlite.fact_rows import FACT_COLUMNS
 from recollect.memory.values.fact import FactStatus
 from recollect.memory.values.times import to_ms
 
-_PLACES = ", ".join("?" * (FACT_COLUMNS.count(",") + 2))
+_WRITTEN = f"{FACT_COLUMNS}, home, terms, terms_by"
+_PLACES = ", ".join("?" * (_WRITTEN.count(",") + 1))
 _OPEN = "status = 'active' AND ended IS NULL"
 _AHEAD = "status = 'active' AND ended IS NOT NULL AND ifnull(valid_to, 9223372036854775807) > :at"
 _HOLDS = "status = 'active' AND valid_from <= :at AND (valid_to IS NULL OR valid_to > :at)"
@@ -21,10 +22,10 @@ _SAYS = "instr(casefold(coalesce(key, '') || char(10) || value || char(10) || st
 _STATUSES: tuple[str, ...] = get_args(FactStatus)
 
 INSERT = f"""
-INSERT INTO facts ({FACT_COLUMNS}, home) VALUES ({_PLACES}) ON CONFLICT (user_id, id) DO NOTHING RETURNING 1
+INSERT INTO facts ({_WRITTEN}) VALUES ({_PLACES}) ON CONFLICT (user_id, id) DO NOTHING RETURNING 1
 """
 REPLACE = f"""
-UPDATE facts SET ({FACT_COLUMNS}, home) = ({_PLACES}) WHERE user_id = ? AND id = ? AND revision = ? RETURNING 1
+UPDATE facts SET ({_WRITTEN}) = ({_PLACES}) WHERE user_id = ? AND id = ? AND revision = ? RETURNING 1
 """
 FACT = f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND id = ?"
 NOTES = f"""

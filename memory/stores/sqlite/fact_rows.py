@@ -5,7 +5,10 @@ import json
 from recollect.memory.stores.fact_json import ended_from_json, ended_to_json, history_from_json, history_to_json
 from recollect.memory.stores.json_text import from_json, to_json
 from recollect.memory.stores.sqlite.database import Row
+from recollect.memory.stores.sqlite.narrowed import terms_json
+from recollect.memory.stores.stored_terms import terms_of
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.filtering.keys import FilterKeys
 from recollect.memory.values.times import from_ms, to_ms
 
 _FACT = (
@@ -19,8 +22,9 @@ CREATED_AT = _FACT.index("created_at")
 FACT_COLUMNS = ", ".join(_FACT)
 
 
-def from_fact(fact: Fact) -> Row:
-    """Return the values of FACT_COLUMNS, then `home`."""
+def from_fact(fact: Fact, keys: FilterKeys) -> Row:
+    """Return the values of FACT_COLUMNS, then `home` and the terms with the keys that made them."""
+    terms, made_by = terms_of(fact, keys)
     return (
         *(fact.id, fact.user_id, fact.key, fact.value, fact.statement),
         *(to_ms(fact.created_at), to_ms(fact.updated_at), to_ms(fact.confirmed_at), to_ms(fact.valid_from)),
@@ -28,7 +32,7 @@ def from_fact(fact: Fact) -> Row:
         *(fact.scope, fact.thread_id, fact.turn_id, fact.source, json.dumps(fact.tags, ensure_ascii=False)),
         *(fact.importance, int(fact.pinned), fact.evidence, fact.replaces, fact.status, fact.proposes),
         *(ended_to_json(fact.ended), fact.revision, int(fact.indexed), history_to_json(fact.history)),
-        *(to_json(fact.metadata), fact.agent_id, fact.home or ""),
+        *(to_json(fact.metadata), fact.agent_id, fact.home or "", terms_json(terms), made_by),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
+from typing import Any
 
 from typing_extensions import override
 
@@ -9,7 +10,10 @@ from recollect.memory.ports.facts import FactFilter, Facts
 from recollect.memory.stores.sqlite import fact_queries as sql
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.stores.sqlite.fact_rows import CREATED_AT, from_fact, to_fact
+from recollect.memory.stores.sqlite.narrowed import narrowed
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.filtering.keys import FilterKeys
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import to_ms
 
@@ -19,17 +23,19 @@ _BATCH = 500
 class SqliteFacts(Facts):
     """Implements Facts over the table of facts."""
 
-    def __init__(self, database: SqliteDatabase) -> None:
+    def __init__(self, database: SqliteDatabase, keys: FilterKeys) -> None:
         self._database = database
+        self._keys = keys
 
     @override
     async def insert(self, fact: Fact) -> bool:
-        return bool(await self._database.write(sql.INSERT, from_fact(fact)))
+        return bool(await self._database.write(sql.INSERT, from_fact(fact, self._keys)))
 
     @override
     async def replace(self, fact: Fact, *, revision: int) -> bool:
         """Replace the fact; if it is forgotten now, remove its earlier text from the disk."""
-        replaced = await self._database.write(sql.REPLACE, (*from_fact(fact), fact.user_id, fact.id, revision))
+        values = (*from_fact(fact, self._keys), fact.user_id, fact.id, revision)
+        replaced = await self._database.write(sql.REPLACE, values)
         if replaced and fact.status == "forgotten":
             await self._database.cut_off_log()
         return bool(replaced)
@@ -86,9 +92,10 @@ class SqliteFacts(Facts):
         return bool(await self._database.write(sql.MARK_INDEXED, (fact.user_id, fact.id, fact.revision)))
 
     @override
-    async def indexed(self, *, user_id: str | None = None) -> AsyncIterator[Sequence[Fact]]:
+    async def indexed(self, *, user_id: str | None = None, where: Narrow = ALL) -> AsyncIterator[Sequence[Fact]]:
         statement = sql.INDEXED if user_id is None else sql.INDEXED_OF_USER
-        values = {"limit": _BATCH, "after": 0} if user_id is None else {"limit": _BATCH, "after": 0, "user": user_id}
+        values: dict[str, Any] = {"limit": _BATCH, "after": 0, "user": user_id}
+        statement = narrowed(statement, where, "fact", self._keys, values)
         while rows := await self._database.read(statement, values):
             yield [to_fact(row[:-1]) for row in rows]
             values["after"] = rows[-1][-1]

@@ -11,8 +11,11 @@ from recollect.memory.stores.finished_turns import FinishedTurn, finished
 from recollect.memory.stores.json_text import to_json
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.stores.sqlite.message_queries import turns_statement
+from recollect.memory.stores.sqlite.narrowed import terms_json
 from recollect.memory.stores.sqlite.rows import message_columns, text_hash, to_message, to_turn
+from recollect.memory.stores.stored_terms import terms_of
 from recollect.memory.stores.update_json import is_indexed, update_to_json
+from recollect.memory.values.filtering.keys import FilterKeys
 from recollect.memory.values.further_message import further_json
 from recollect.memory.values.times import to_ms
 from recollect.memory.values.turn import Message, Turn
@@ -20,7 +23,7 @@ from recollect.memory.values.update import Update
 
 _STORED = (
     *("user_id", "thread_id", "turn_id", "role", "created_at", "name", "content", "metadata", "imported_id", "absent"),
-    *("further", "said_hash", "agent_id"),
+    *("further", "said_hash", "agent_id", "terms", "terms_by"),
     *("result", "status", "indexed", "update_json", "said"),
 )
 _OF_A_MESSAGE = (None, None, 0, None, 2)
@@ -101,8 +104,9 @@ RETURNING 1
 class SqliteImports(Imports):
     """Implements Imports over the table of messages."""
 
-    def __init__(self, database: SqliteDatabase) -> None:
+    def __init__(self, database: SqliteDatabase, keys: FilterKeys) -> None:
         self._database = database
+        self._keys = keys
 
     @override
     async def known(self, user_id: str, imported_ids: Sequence[str]) -> dict[str, Message]:
@@ -124,7 +128,10 @@ class SqliteImports(Imports):
             return 0
         numbers = count()
         whole = {turn.message.turn_id: turn for turn in finished(turns)}
-        taken = [_rows(whole[key]) if (key := turn.message.turn_id) in whole else (_asked(turn),) for turn in turns]
+        taken = [
+            _rows(whole[key], self._keys) if (key := turn.message.turn_id) in whole else (_asked(turn, self._keys),)
+            for turn in turns
+        ]
         rows = [(next(numbers), *row) for of_a_turn in taken for row in of_a_turn]
         inserted = await self._database.write(insert_statement(len(rows)), [value for row in rows for value in row])
         return sum(role == "assistant" or turn_id not in whole for turn_id, role in inserted)
@@ -153,23 +160,24 @@ def _places(number: int) -> str:
     return ", ".join("?" * number)
 
 
-def _rows(turn: FinishedTurn) -> tuple[Row, Row]:
+def _rows(turn: FinishedTurn, keys: FilterKeys) -> tuple[Row, Row]:
     update = turn.update
     committed = (to_json(turn.result), update.status, int(is_indexed(update)), update_to_json(update))
     committed += (turn.said + turn.further,)
-    message = (turn.message.position, *_values(turn.message), *_OF_A_MESSAGE)
-    return message, (turn.reply.position, *_values(turn.reply), *committed)
+    message = (turn.message.position, *_values(turn.message, keys), *_OF_A_MESSAGE)
+    return message, (turn.reply.position, *_values(turn.reply, keys), *committed)
 
 
-def _asked(turn: Turn) -> Row:
-    return (turn.message.position, *_values(turn.message), *_OF_A_MESSAGE)
+def _asked(turn: Turn, keys: FilterKeys) -> Row:
+    return (turn.message.position, *_values(turn.message, keys), *_OF_A_MESSAGE)
 
 
-def _values(message: Message) -> tuple[Any, ...]:
+def _values(message: Message, keys: FilterKeys) -> tuple[Any, ...]:
+    terms, made_by = terms_of(message, keys)
     return (
         *(message.user_id, message.thread_id, message.turn_id, message.role, to_ms(message.created_at), message.name),
         *(message.content, to_json(message.metadata), message.imported_id, int(message.absent)),
         to_json(further_json(message.further)) if message.further else None,
         text_hash(message),
-        message.agent_id,
+        *(message.agent_id, terms_json(terms), made_by),
     )

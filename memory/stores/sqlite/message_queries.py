@@ -16,9 +16,9 @@ NOT EXISTS (
 
 ACCEPT = """
 INSERT INTO messages
-    (user_id, thread_id, turn_id, role, name, content, metadata, imported_id, absent, said_hash, agent_id, position,
-     created_at)
-SELECT :user, :thread, :turn, :role, :name, :content, :metadata, :imported, :absent, :hash, :agent,
+    (user_id, thread_id, turn_id, role, name, content, metadata, imported_id, absent, said_hash, agent_id, terms,
+     terms_by, position, created_at)
+SELECT :user, :thread, :turn, :role, :name, :content, :metadata, :imported, :absent, :hash, :agent, :terms, :terms_by,
     newest + 1 + newest % 2, max(:now, latest + 1)
 FROM (SELECT
     (SELECT coalesce(max(position), 0) FROM messages WHERE user_id = :user AND thread_id = :thread) AS newest,
@@ -29,10 +29,10 @@ RETURNING position, created_at
 """
 COMMIT = """
 INSERT INTO messages
-    (user_id, thread_id, turn_id, role, name, content, metadata, imported_id, absent, agent_id, position, created_at,
-     result, status, indexed, update_json, said)
-SELECT :user, :thread, :turn, :role, :name, :content, :metadata, :imported, :absent, :agent, :position, :now,
-    :result, :status, :indexed, :update, 2 - absent - :absent
+    (user_id, thread_id, turn_id, role, name, content, metadata, imported_id, absent, agent_id, terms, terms_by,
+     position, created_at, result, status, indexed, update_json, said)
+SELECT :user, :thread, :turn, :role, :name, :content, :metadata, :imported, :absent, :agent, :terms, :terms_by,
+    :position, :now, :result, :status, :indexed, :update, 2 - absent - :absent
 FROM messages
 WHERE user_id = :user AND turn_id = :turn AND role = 'user' AND thread_id = :thread AND position = :position - 1
 ON CONFLICT DO NOTHING
@@ -43,7 +43,7 @@ SELECT {message_columns()}, result, update_json FROM messages WHERE user_id = ? 
 """
 MESSAGES = f"""
 SELECT {message_columns()} FROM messages
-WHERE user_id = ? AND thread_id = ? AND position > ? AND absent = 0 ORDER BY position LIMIT ?
+WHERE user_id = :user AND thread_id = :thread AND position > :after AND absent = 0 ORDER BY position LIMIT :limit
 """
 RECENT = f"""
 SELECT {exchange_columns()} FROM messages AS reply {_WITH_MESSAGE}
@@ -162,6 +162,7 @@ WHERE user_id = :user AND turn_id = :turn AND role = 'assistant' AND update_json
 """
 RECOMMIT = """
 UPDATE messages SET content = :content, name = :name, metadata = :metadata, created_at = :now, absent = 0,
+    terms = :terms, terms_by = :terms_by,
     said = :said, result = :result, update_json = :update, status = :status, indexed = :indexed,
     generation = coalesce(:generation, generation)
 WHERE user_id = :user AND turn_id = :turn AND role = 'assistant' AND update_json = :stored

@@ -15,6 +15,7 @@ from recollect.memory.stores.sqlite.documents import SqliteDocuments
 from recollect.memory.stores.sqlite.embedder_choices import SqliteEmbedderChoices
 from recollect.memory.stores.sqlite.erasures import SqliteErasures
 from recollect.memory.stores.sqlite.facts import SqliteFacts
+from recollect.memory.stores.sqlite.filter_terms import SqliteFilterTerms
 from recollect.memory.stores.sqlite.imports import SqliteImports
 from recollect.memory.stores.sqlite.keys import SqliteKeys
 from recollect.memory.stores.sqlite.sessions import SqliteSessions
@@ -22,6 +23,7 @@ from recollect.memory.stores.sqlite.threads import SqliteThreads
 from recollect.memory.stores.sqlite.timeline import SqliteTimeline
 from recollect.memory.stores.sqlite.updates import SqliteUpdates
 from recollect.memory.stores.thread_queue import LocalThreadQueue
+from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
 
 _BATCH = 500
 
@@ -47,20 +49,21 @@ class SqliteStore(Store):
 
     name = "sqlite"
 
-    def __init__(self, database: SqliteDatabase) -> None:
-        self.conversations = SqliteConversations(database)
-        self.timeline = SqliteTimeline(database)
-        self.imports = SqliteImports(database)
-        self.facts = SqliteFacts(database)
+    def __init__(self, database: SqliteDatabase, keys: FilterKeys) -> None:
+        self.conversations = SqliteConversations(database, keys)
+        self.timeline = SqliteTimeline(database, keys)
+        self.imports = SqliteImports(database, keys)
+        self.facts = SqliteFacts(database, keys)
         self.updates = SqliteUpdates(database)
         self.threads = SqliteThreads(database)
         self.counts = SqliteCounts(database)
-        self.documents = SqliteDocuments(database)
+        self.documents = SqliteDocuments(database, keys)
         self.queue = LocalThreadQueue()
         self.keys = SqliteKeys(database)
         self.sessions = SqliteSessions(database)
         self.client_records = SqliteClientRecords(database)
         self.embedder_choices = SqliteEmbedderChoices(database)
+        self.filter_terms = SqliteFilterTerms(database, keys)
         self.erasures = SqliteErasures(database)
         self._database = database
 
@@ -77,8 +80,8 @@ class SqliteStore(Store):
 
 
 @asynccontextmanager
-async def open_sqlite_store(path: Path) -> AsyncGenerator[Store]:
-    """Open or create the store in the file at `path`, and close it at exit.
+async def open_sqlite_store(path: Path, *, keys: FilterKeys = NO_KEYS) -> AsyncGenerator[Store]:
+    """Open or create the store in the file at `path`, and close it at exit. It keeps terms of the `keys`.
 
     One process at a time may hold a file open: claims and the thread queue live in that process.
 
@@ -86,4 +89,4 @@ async def open_sqlite_store(path: Path) -> AsyncGenerator[Store]:
         ConfigurationError: the file cannot be opened, or is newer than this code.
     """
     async with open_database(path) as database:
-        yield SqliteStore(database)
+        yield SqliteStore(database, keys)

@@ -8,7 +8,10 @@ from typing_extensions import override
 from recollect.memory.ports.timeline import Timeline
 from recollect.memory.stores.period_bounds import bounds_ms
 from recollect.memory.stores.sqlite.database import SqliteDatabase
+from recollect.memory.stores.sqlite.narrowed import narrowed
 from recollect.memory.stores.sqlite.rows import message_columns, to_message
+from recollect.memory.values.filtering.keys import FilterKeys
+from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import to_ms
@@ -62,6 +65,10 @@ SELECT {_UNREAD} FROM messages INDEXED BY messages_of_user_by_time
 WHERE user_id = :user AND (created_at, thread_id, position) < (:time, :last, :position) AND {_SEARCHABLE}
 ORDER BY created_at DESC, thread_id DESC, position DESC LIMIT :limit
 """
+THREADS = f"""
+SELECT DISTINCT thread_id FROM messages INDEXED BY messages_by_time
+WHERE user_id = :user AND {_SEARCHABLE} ORDER BY thread_id
+"""
 _END = 2**62
 """A time behind every other, in milliseconds."""
 # A reply's own message, which counts even while the turn is being indexed, and the last indexed turns before.
@@ -102,30 +109,40 @@ ORDER BY position LIMIT :limit
 class SqliteTimeline(Timeline):
     """Implements Timeline over the table of messages."""
 
-    def __init__(self, database: SqliteDatabase) -> None:
+    def __init__(self, database: SqliteDatabase, keys: FilterKeys) -> None:
         self._database = database
+        self._keys = keys
 
     @override
     async def names(self, user_id: str, *, limit: int) -> list[str]:
         return [name for (name,) in await self._database.read(NAMES, {"user": user_id, "limit": limit})]
 
     @override
-    async def during(self, scope: Scope, period: Period, *, limit: int) -> list[Message]:
+    async def during(self, scope: Scope, period: Period, *, limit: int, where: Narrow = ALL) -> list[Message]:
         begin, end = bounds_ms(period)
         sql = DURING_OF_USER if scope.thread_id is None else DURING_OF_THREAD
-        return await self._found(sql, scope, begin=begin, end=end, limit=limit)
+        return await self._found(sql, scope, where, begin=begin, end=end, limit=limit)
 
     @override
-    async def latest(self, scope: Scope, *, limit: int) -> list[Message]:
-        return await self._found(LATEST_OF_USER if scope.thread_id is None else LATEST_OF_THREAD, scope, limit=limit)
+    async def latest(self, scope: Scope, *, limit: int, where: Narrow = ALL) -> list[Message]:
+        sql = LATEST_OF_USER if scope.thread_id is None else LATEST_OF_THREAD
+        return await self._found(sql, scope, where, limit=limit)
 
     @override
-    async def described(self, scope: Scope, *, limit: int, before: Message | None = None) -> list[Message]:
+    async def described(
+        self, scope: Scope, *, limit: int, before: Message | None = None, where: Narrow = ALL
+    ) -> list[Message]:
         sql = DESCRIBED_OF_USER if scope.thread_id is None else DESCRIBED_OF_THREAD
         place: dict[str, int | str] = {"time": _END, "last": "", "position": 0}
         if before is not None:
             place = {"time": to_ms(before.created_at), "last": before.thread_id, "position": before.position}
-        return await self._found(sql, scope, limit=limit, **place)
+        return await self._found(sql, scope, where, limit=limit, **place)
+
+    @override
+    async def threads(self, user_id: str, *, where: Narrow) -> list[str]:
+        values = {"user": user_id}
+        statement = narrowed(THREADS, where, "episode", self._keys, values)
+        return [thread_id for (thread_id,) in await self._database.read(statement, values)]
 
     @override
     async def preceding(self, messages: Sequence[Message], *, count: int) -> dict[str, list[str]]:
@@ -144,6 +161,7 @@ class SqliteTimeline(Timeline):
         later = await self._found(AFTER, scope, position=position, limit=after)
         return [*reversed(earlier), *later]
 
-    async def _found(self, sql: str, scope: Scope, **values: int | str) -> list[Message]:
-        rows = await self._database.read(sql, {"user": scope.user_id, "thread": scope.thread_id, **values})
+    async def _found(self, sql: str, scope: Scope, where: Narrow = ALL, **more: int | str) -> list[Message]:
+        values = {"user": scope.user_id, "thread": scope.thread_id, **more}
+        rows = await self._database.read(narrowed(sql, where, "episode", self._keys, values), values)
         return [to_message(row) for row in rows]

@@ -13,6 +13,7 @@ from recollect.memory.values.errors import IndexUnavailable, PointTaken, is_outa
 from recollect.memory.values.scope import Scope
 from tests.contracts.index.channels import ChannelContract
 from tests.contracts.index.erasing import ErasingContract
+from tests.contracts.index.filtered import FilteredContract
 from tests.contracts.index.points import (
     DIMENSION,
     MODEL,
@@ -27,7 +28,7 @@ from tests.contracts.index.points import (
 ADA = Scope("ada")
 
 
-class IndexContract(ChannelContract, ErasingContract):
+class IndexContract(ChannelContract, ErasingContract, FilteredContract):
     async def test_a_fresh_index_is_empty_and_serves(self, index: VectorIndex) -> None:
         await index.ping()
         assert await index.count() == 0

@@ -23,6 +23,7 @@ from recollect.memory.values.scope import Scope
 from tests.contracts.index.erasing import GivenUpContract
 from tests.contracts.index.points import DIMENSION, MODEL, WHEN, point, vector
 from tests.contracts.index.suite import IndexContract
+from tests.contracts.random_filters import KEYS
 
 NAME = collection_name("edge", model=MODEL, dimension=DIMENSION)
 
@@ -40,7 +41,7 @@ class TestEdgeIndex(IndexContract, GivenUpContract):
     def opened(
         self, place: Path, *, model: str = MODEL, dimension: int = DIMENSION
     ) -> AbstractAsyncContextManager[VectorIndex]:
-        return open_edge_index(place, base=self.base, model=model, dimension=dimension)
+        return open_edge_index(place, base=self.base, model=model, dimension=dimension, keys=KEYS)
 
 
 async def test_an_index_of_a_payload_field_that_an_older_version_lacked_is_made_at_opening(tmp_path: Path) -> None:

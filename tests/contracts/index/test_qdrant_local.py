@@ -10,6 +10,7 @@ from recollect.memory.stores.qdrant.index import open_qdrant_index
 from recollect.memory.values.scope import Scope
 from tests.contracts.index.points import DIMENSION, MODEL, point
 from tests.contracts.index.suite import IndexContract
+from tests.contracts.random_filters import KEYS
 from tests.fakes.qdrant_server import ServerLikeClient
 
 
@@ -24,7 +25,7 @@ class TestQdrantIndexInTheClientsMemory(IndexContract):
     def opened(
         self, place: AsyncQdrantClient, *, model: str = MODEL, dimension: int = DIMENSION
     ) -> AbstractAsyncContextManager[VectorIndex]:
-        return open_qdrant_index(place, base=self.base, model=model, dimension=dimension)
+        return open_qdrant_index(place, base=self.base, model=model, dimension=dimension, keys=KEYS)
 
 
 async def test_values_that_no_point_has_any_more_are_not_listed() -> None:

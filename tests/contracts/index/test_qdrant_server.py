@@ -11,6 +11,7 @@ from recollect.memory.stores.qdrant.collection import QdrantServer
 from recollect.memory.stores.qdrant.index import open_qdrant_index
 from tests.contracts.index.points import DIMENSION, MODEL
 from tests.contracts.index.suite import IndexContract
+from tests.contracts.random_filters import KEYS
 
 
 class TestQdrantIndexOverGrpc(IndexContract):
@@ -30,7 +31,7 @@ class TestQdrantIndexOverGrpc(IndexContract):
     def opened(
         self, place: QdrantServer, *, model: str = MODEL, dimension: int = DIMENSION
     ) -> AbstractAsyncContextManager[VectorIndex]:
-        return open_qdrant_index(place, base=self.base, model=model, dimension=dimension)
+        return open_qdrant_index(place, base=self.base, model=model, dimension=dimension, keys=KEYS)
 
 
 class TestQdrantIndexOverHttp(TestQdrantIndexOverGrpc):

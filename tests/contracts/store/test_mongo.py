@@ -1,4 +1,5 @@
 import pytest
+from typing_extensions import override
 
 from recollect.memory.stores.mongo import open_mongo_store
 from tests.contracts.store.conftest import Backend, MongoDatabase
@@ -11,6 +12,7 @@ from tests.contracts.store.suite.erasures import ErasuresContract
 from tests.contracts.store.suite.explained_turns import ExplainedTurnsContract
 from tests.contracts.store.suite.fact_pages import FactPagesContract
 from tests.contracts.store.suite.facts import FactsContract
+from tests.contracts.store.suite.filter_terms import FilterTermsContract, Keyed
 from tests.contracts.store.suite.imports import ImportsContract
 from tests.contracts.store.suite.kept_turns import KeptTurnsContract
 from tests.contracts.store.suite.keys import KeysContract
@@ -118,3 +120,12 @@ class TestClientRecords(Mongo, ClientRecordsContract):
 
 class TestErasures(Mongo, ErasuresContract):
     pass
+
+
+class TestFilterTerms(FilterTermsContract):
+    filters = 60
+
+    @pytest.fixture
+    @override
+    def keyed(self, mongo_database: MongoDatabase) -> Keyed:
+        return lambda keys: open_mongo_store(mongo_database.url, mongo_database.name, keys=keys)

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from recollect.memory.stores.sqlite import open_sqlite_store
 from tests.contracts.store.conftest import Backend
@@ -13,6 +14,7 @@ from tests.contracts.store.suite.erasures import ErasuresContract
 from tests.contracts.store.suite.explained_turns import ExplainedTurnsContract
 from tests.contracts.store.suite.fact_pages import FactPagesContract
 from tests.contracts.store.suite.facts import FactsContract
+from tests.contracts.store.suite.filter_terms import FilterTermsContract, Keyed
 from tests.contracts.store.suite.imports import ImportsContract
 from tests.contracts.store.suite.kept_turns import KeptTurnsContract
 from tests.contracts.store.suite.keys import KeysContract
@@ -120,3 +122,10 @@ class TestClientRecords(Sqlite, ClientRecordsContract):
 
 class TestErasures(Sqlite, ErasuresContract):
     pass
+
+
+class TestFilterTerms(FilterTermsContract):
+    @pytest.fixture
+    @override
+    def keyed(self, tmp_path: Path) -> Keyed:
+        return lambda keys: open_sqlite_store(tmp_path / "documents.db", keys=keys)

@@ -130,7 +130,7 @@ def facts_step(
         extractor=extractor,
         nomination=Nomination(opened.index, opened.embedder, chosen.duplicate_similarity),
         passages=KnownPassages(
-            Attachments(opened.store.documents, clock),
+            Attachments(opened.store, clock),
             opened.store.documents,
             opened.index,
             opened.embedder,

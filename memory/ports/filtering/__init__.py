@@ -1,0 +1,1 @@
+"""The port to the terms of stored items, part of the store."""

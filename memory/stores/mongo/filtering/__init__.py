@@ -1,0 +1,1 @@
+"""Keeps and finds the terms of filters in MongoDB."""
