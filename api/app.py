@@ -185,7 +185,9 @@ def _lifespan(
             app.state.mcp = mcp_door = mcp.McpDoor(memory)
             try:
                 app.state.visits = Visits(entry, _page_sessions(chosen, memory))
-                async with open_admission(rules, memory.keys, owner_token=token) as app.state.admission:
+                async with open_admission(
+                    rules, memory.keys, memory.rate_leases, owner_token=token, clock=memory.now
+                ) as app.state.admission:
                     yield
             finally:
                 # Work that starts more work ends first, and the stores close last: drained updates still write.

@@ -25,6 +25,7 @@ from recollect.memory.learning.turns.superseding import Superseding
 from recollect.memory.learning.turns.turn_service import TurnService
 from recollect.memory.operations import Operations
 from recollect.memory.parts import Parts
+from recollect.memory.ports.callers.rate_leases import RateLeases
 from recollect.memory.ports.chat_model import ChatModel
 from recollect.memory.ports.erasures import keyed_hash
 from recollect.memory.ports.key_ring import KeyRing
@@ -242,6 +243,11 @@ class Memory:
     def client_records(self) -> FencedClientRecords:
         """The records that OpenAI's wire keeps beside the turns."""
         return FencedClientRecords(self.parts.store.client_records, self.parts.fences)
+
+    @property
+    def rate_leases(self) -> RateLeases | None:
+        """The requests that callers may still send, over all processes; None where this process alone counts them."""
+        return self.parts.store.rate_leases
 
     @property
     def sessions(self) -> FencedSessions:

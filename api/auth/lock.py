@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.api.auth.admission import Admission
+from recollect.api.auth.admission import Admission, take
 from recollect.api.auth.bearer import bearer_token, is_from_this_machine, sender
 from recollect.api.auth.caller import ANYBODY, NOBODY, OWNER, Caller
-from recollect.api.auth.rate_limit import take
 from recollect.api.auth.visits import STATIC, Visit, Visits, is_page
 from recollect.api.errors import error_answer
 from recollect.memory.values.errors import RecollectError
@@ -63,7 +62,7 @@ class Lock:
             return OWNER
         address = sender(scope)
         if path in OPEN:
-            take(admission.limits, address)
+            await take(admission.limits, address)
             return NOBODY
         if admission.credentials is None:
             caller, counted = ANYBODY, address
@@ -73,7 +72,7 @@ class Lock:
         if not path.startswith(self.own):
             caller.check_admin()
         if path != UNCOUNTED:
-            take(admission.limits, counted)
+            await take(admission.limits, counted)
         return caller
 
     async def _visitor(self, scope: Scope, admission: Admission) -> Caller:
@@ -81,5 +80,5 @@ class Lock:
         visit: Visit = await self._visits().enter(scope)
         scope.setdefault("state", {})["visit"] = visit
         caller = visit.caller or NOBODY
-        take(admission.limits, sender(scope) if caller in (ANYBODY, NOBODY) else caller.name)
+        await take(admission.limits, sender(scope) if caller in (ANYBODY, NOBODY) else caller.name)
         return caller

@@ -4,8 +4,6 @@ import math
 import time
 from collections.abc import Callable
 
-from recollect.memory.values.errors import RateLimited
-
 MOST_BUCKETS = 10_000
 """The least recently used bucket is dropped first, because it is full again soonest."""
 
@@ -41,14 +39,3 @@ class RateLimit:
 
     def _seconds(self, held: float) -> int:
         return max(1, math.ceil((1 - held) / self._rate))
-
-
-def take(limit: RateLimit | None, sender: str) -> None:
-    """Take one request from the sender's bucket; without a limit do nothing.
-
-    Raises:
-        RateLimited: the bucket is empty.
-    """
-    seconds = limit.take(sender) if limit is not None else 0
-    if seconds:
-        raise RateLimited(retry_after=seconds)

@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from recollect.api.auth.admission import OpenAdmission
 from recollect.api.schemas.answers import HealthAnswer, ReadyAnswer
 from recollect.api.state import OpenMemory
 from recollect.api.version import VERSION
@@ -11,8 +12,8 @@ router = APIRouter(tags=["health"])
 
 
 @router.get("/health", response_model=None, summary="What runs here", responses={200: {"model": HealthAnswer}})
-async def get_health(memory: OpenMemory) -> JSONResponse:
-    """Version, backends, models, what these fall back to, and the file reader's walls; asks nobody, names no secret."""
+async def get_health(memory: OpenMemory, admission: OpenAdmission) -> JSONResponse:
+    """Version, backends, models, what these fall back to or is not in force; asks nobody, names no secret."""
     walls = await memory.documents.walls()
     return JSONResponse(
         {
@@ -20,7 +21,7 @@ async def get_health(memory: OpenMemory) -> JSONResponse:
             "version": VERSION,
             "backends": memory.operations.backends,
             "models": memory.operations.models,
-            "warnings": list(memory.operations.warnings),
+            "warnings": [*memory.operations.warnings, *admission.warnings],
             "file_reader": {"in_force": walls.in_force, "missing": walls.missing},
         }
     )

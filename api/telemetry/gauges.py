@@ -41,6 +41,22 @@ class Evictions(Collector):
 
 
 @dataclass(frozen=True)
+class Uncounted(Collector):
+    """The requests that passed without being counted against RATE_LIMIT_PER_MINUTE."""
+
+    requests: int
+
+    @override
+    def collect(self) -> Iterable[Metric]:
+        """Yield their number since the start."""
+        yield CounterMetricFamily(
+            "recollect_rate_limit_uncounted",
+            "Requests that passed uncounted because the store did not answer.",
+            value=self.requests,
+        )
+
+
+@dataclass(frozen=True)
 class PendingUpdates(Collector):
     """The pending updates of all users, whichever process will run them."""
 

@@ -15,10 +15,11 @@ from prometheus_client import (
 )
 from typing_extensions import override
 
+from recollect.api.auth.admission import OpenAdmission
 from recollect.api.auth.caller import ADMIN_ONLY
 from recollect.api.state import OpenMemory
 from recollect.api.telemetry.conventions import CALL_BUCKETS, MEMORY_OPERATIONS, TOKEN_BUCKETS
-from recollect.api.telemetry.gauges import Evictions, pending_updates
+from recollect.api.telemetry.gauges import Evictions, Uncounted, pending_updates
 from recollect.memory.ports.chat_model import Usage
 from recollect.memory.ports.observing import UNWATCHED, ModelCall, ModelOperation, Observer, Watched
 from recollect.memory.ports.store import Store
@@ -196,11 +197,12 @@ class _TimedCall(_Timed, ModelCall):
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
     dependencies=[ADMIN_ONLY],
 )
-async def get_metrics(request: Request, memory: OpenMemory) -> Response:
+async def get_metrics(request: Request, memory: OpenMemory, admission: OpenAdmission) -> Response:
     """Return what was counted, and what is pending now by the documents (left out while they cannot be asked)."""
     counted: Metrics = request.app.state.metrics
     read = CollectorRegistry()
     read.register(Evictions(memory.operations.evicted))
+    read.register(Uncounted(admission.uncounted))
     for gauge in await pending_updates(memory.operations):
         read.register(gauge)
     text = generate_latest(counted.registry) + generate_latest(read)

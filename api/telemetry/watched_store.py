@@ -12,6 +12,7 @@ from typing import Any, TypeVar, final
 
 from typing_extensions import override
 
+from recollect.memory.ports.callers.rate_leases import RateLeases
 from recollect.memory.ports.client_records import ClientRecords
 from recollect.memory.ports.conversations import Conversations
 from recollect.memory.ports.counts import Counts
@@ -62,6 +63,8 @@ class WatchedStore(Store):
         self.counts = _watched(Counts, store.counts, "counts", watch)
         self.queue = _watched(ThreadQueue, store.queue, "queue", watch)
         self.keys = _watched(Keys, store.keys, "keys", watch)
+        leases = store.rate_leases
+        self.rate_leases = None if leases is None else _watched(RateLeases, leases, "rate_leases", watch)
         self.sessions = _watched(Sessions, store.sessions, "sessions", watch)
         self.client_records = _watched(ClientRecords, store.client_records, "client_records", watch)
         self.embedder_choices = _watched(EmbedderChoices, store.embedder_choices, "embedder_choices", watch)

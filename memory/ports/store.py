@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
+from recollect.memory.ports.callers.rate_leases import RateLeases
 from recollect.memory.ports.client_records import ClientRecords
 from recollect.memory.ports.conversations import Conversations
 from recollect.memory.ports.counts import Counts
@@ -63,6 +64,9 @@ class Store(Protocol):
 
     keys: Keys
     """API keys."""
+
+    rate_leases: RateLeases | None
+    """The requests that callers may still send; None where one process alone has the store open, and counts them."""
 
     sessions: Sessions
     """Sessions of the inspector."""

@@ -27,7 +27,7 @@ def test_qdrant_knows_the_scoped_idf() -> None:
     assert tuple(int(part) for part in version.split(".")) >= (1, 19, 0)
 
 
-@pytest.mark.parametrize("name", sorted(SERVICES))
+@pytest.mark.parametrize("name", sorted(SERVICES.keys() - {"worker"}))
 def test_every_service_is_checked_and_restarted_and_keeps_its_data(name: str) -> None:
     service = SERVICES[name]
 
@@ -66,6 +66,19 @@ def test_the_app_waits_for_its_servers_and_knows_them() -> None:
     assert app["environment"]["MONGODB_URL"] == "mongodb://mongo:27017"
     assert app["environment"]["QDRANT_URL"] == "http://qdrant:6333"
     assert app["environment"]["ALLOW_INSECURE"] == "true"
+
+
+def test_the_worker_is_an_example_on_the_apps_servers_that_answers_nobody() -> None:
+    app, worker = SERVICES["app"], SERVICES["worker"]
+
+    assert worker["command"] == ["recollect", "worker"]
+    assert worker["profiles"] == ["worker"], "it starts only when it is asked for"
+    assert worker["depends_on"] == app["depends_on"]
+    assert worker["env_file"] == app["env_file"], "both need the same models"
+    for name in ("MONGODB_URL", "QDRANT_URL"):
+        assert worker["environment"][name] == app["environment"][name]
+    assert not {"ports", "volumes"} & worker.keys(), "any number of them run side by side"
+    assert worker["restart"] == "unless-stopped"
 
 
 def test_the_image_runs_as_nobody_special_and_from_the_lock() -> None:

@@ -29,6 +29,7 @@ from recollect.memory.stores.mongo.connection import (
     PASSAGES,
     PROCESSES,
     QUEUE,
+    RATE_LEASES,
     SCHEMA,
     SESSIONS,
     THREADS,
@@ -55,8 +56,9 @@ HOLDERS: Mapping[str, tuple[str, str | None]] = {
 """For each collection that holds users' data: its data holder, and the field that names the thread."""
 WORK = frozenset({CLAIMS, QUEUE})
 """Collections with a document for each user, or thread, that somebody works on: by a hash (`hidden_key`)."""
-NOBODYS = frozenset({PROCESSES, SCHEMA, ERASURES, TOMBSTONES})
-"""Collections that hold no user's data; an erasure names its user until all is gone."""
+NOBODYS = frozenset({PROCESSES, RATE_LEASES, SCHEMA, ERASURES, TOMBSTONES})
+"""Collections that hold no user's data; an erasure names its user until all is gone, and `rate_leases` count requests
+by a hash of their sender for minutes."""
 
 _SECRET, _RAISES = "*secret", "*raises"
 """No hash reads like these ids."""

@@ -19,6 +19,7 @@ from recollect.memory.stores.mongo.connection import (
     KEYS,
     MARK,
     PASSAGES,
+    RATE_LEASES,
     SCHEMA,
     SESSIONS,
     THREADS,
@@ -103,6 +104,7 @@ _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
         (("user_id",), False),
         (("created_at", "_id"), False),
     ),
+    RATE_LEASES: ((("full_at",), False),),
     CLIENT_RECORDS: (
         (("user_id", "id"), False),
         (("user_id", "thread_id", "id"), False),

@@ -8,6 +8,7 @@ from uuid import uuid4
 from typing_extensions import override
 
 from recollect.memory.ports.store import Store
+from recollect.memory.stores.mongo.callers.rate_leases import MongoRateLeases
 from recollect.memory.stores.mongo.client_records import MongoClientRecords
 from recollect.memory.stores.mongo.connection import (
     CONVERSATIONS,
@@ -54,6 +55,7 @@ class MongoStore(Store):
         self.documents = MongoDocuments(connection)
         self.queue = queue
         self.keys = MongoKeys(connection)
+        self.rate_leases = MongoRateLeases(connection)
         self.sessions = MongoSessions(connection)
         self.client_records = MongoClientRecords(connection)
         self.filter_terms = MongoFilterTerms(connection)

@@ -60,6 +60,7 @@ class SqliteStore(Store):
         self.documents = SqliteDocuments(database, keys)
         self.queue = LocalThreadQueue()
         self.keys = SqliteKeys(database)
+        self.rate_leases = None
         self.sessions = SqliteSessions(database)
         self.client_records = SqliteClientRecords(database)
         self.embedder_choices = SqliteEmbedderChoices(database)

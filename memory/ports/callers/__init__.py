@@ -1,0 +1,1 @@
+"""Ports about those who call the service."""

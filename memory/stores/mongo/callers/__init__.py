@@ -1,0 +1,1 @@
+"""Keeps in MongoDB what the processes know together of those who call."""
