@@ -22,8 +22,8 @@ MOST_WHOLE_TOKENS = 2_000
 MOST_OF_DOMAINS = 5_000
 """How many of an owner's documents in the wanted domains are searched at most, newest first."""
 EMPTY_SECONDS = 1.0
-"""How long, in seconds, "nobody has a document" is cached. A service without documents asks the store no more often
-than that; a first document that another process adds is found that much later."""
+"""How long, in seconds, it is cached whether nobody has a document. A service without documents asks the store no more
+often than that; a first document that another process adds is found that much later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,14 @@ class Attachments:
         self._documents = store.documents
         self._keys = keys
         self._clock = clock
-        self._empty_until = 0.0
+        self._is_empty = False
+        self._known_until = 0.0
+        self._noticed = 0
 
     def notice(self) -> None:
         """Forget the cached answer that nobody has a document, because one is being added."""
-        self._empty_until = 0.0
+        self._known_until = 0.0
+        self._noticed += 1
 
     async def searchable(
         self, scope: Scope, domains: Sequence[str], *, attached_only: bool = False
@@ -83,13 +86,11 @@ class Attachments:
         Attached documents are always included. Of the others, `domains` includes those in one of these domains; without
         `domains` all are included, or none with `attached_only`.
         """
-        if monotonic() < self._empty_until:
+        if await self._nobody_has_any():
             return NOTHING
         holdings = await self._documents.holdings(scope.user_id)
         owners = [name for name, holds in ((scope.user_id, holdings.own), (GLOBAL_USER, holdings.shared)) if holds]
         if not owners:
-            if await self._documents.is_empty():
-                self._empty_until = monotonic() + EMPTY_SECONDS
             return NOTHING
         attached: list[Attached] = []
         if scope.thread_id is not None:
@@ -104,6 +105,16 @@ class Attachments:
                 ids += await self._documents.in_domains(owner, domains, limit=MOST_OF_DOMAINS)
             chosen[owner] = list(dict.fromkeys(ids))
         return SearchableDocuments(chosen, ready)
+
+    async def _nobody_has_any(self) -> bool:
+        if monotonic() < self._known_until:
+            return self._is_empty
+        noticed = self._noticed
+        is_empty = await self._documents.is_empty()
+        # A document that was added meanwhile may be missing in the answer: then ask again next time.
+        if noticed == self._noticed:
+            self._is_empty, self._known_until = is_empty, monotonic() + EMPTY_SECONDS
+        return is_empty
 
     async def filtered(self, documents: SearchableDocuments, asked: Filter) -> SearchableDocuments:
         """Return those of `documents` that fulfil the filter."""

@@ -1,6 +1,5 @@
 """Keeps facts in MongoDB, in the documents of `fact_document.py`."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
@@ -59,14 +58,11 @@ class MongoFacts(Facts):
 
     @override
     async def living(self, scope: Scope, *, at: datetime, limit: int, with_global: bool = False) -> list[Fact]:
-        # Open facts are read in order from their index; the superseded ones that still hold are few.
+        # The index over `until` finds the facts that still hold, and none of the history; the server sorts those.
         users = [scope.user_id, GLOBAL_USER] if with_global else [scope.user_id]
-        ahead: Record = {"user_id": {"$in": users}, "home": {"$in": _homes(scope.thread_id)}, "until": {"$gt": at}}
-        opened, ended = await asyncio.gather(
-            self._found({**ahead, "state": "open"}, limit=limit, order=_NEWEST),
-            self._found({**ahead, "state": "ended"}, limit=limit, order=_NEWEST),
-        )
-        return sorted(opened + ended, key=lambda fact: (fact.created_at, fact.id), reverse=True)[: max(limit, 0)]
+        holding: Record = {"state": {"$in": ["open", "ended"]}, "until": {"$gt": at}}
+        query: Record = {"user_id": {"$in": users}, "home": {"$in": _homes(scope.thread_id)}, **holding}
+        return await self._found(query, limit=limit, order=_NEWEST)
 
     @override
     async def proposed(self, scope: Scope, *, limit: int) -> list[Fact]:

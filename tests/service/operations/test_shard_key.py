@@ -1,31 +1,24 @@
 """Watches each command that the service sends to MongoDB: those of a turn's and a caller's path lead with the user."""
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
-from pymongo import MongoClient, monitoring
+from pymongo import MongoClient
 from pymongo.database import Database
 from pymongo.errors import OperationFailure
-from typing_extensions import override
 
-from recollect.api.app import create_app
-from recollect.settings import Settings
-from tests.fakes.openai_server import FakeOpenAI
-from tests.service.support.running import model_settings
-from tests.service.support.scripts import learning
+from tests.service.support.mongo_commands import Json, asked, opened, watch
 
-Json = dict[str, Any]
 NOT_BY_USER: Mapping[str, str] = {
     "keys": "a request brings a key, from which its user is yet to be found",
     "sessions": "a request brings a cookie, from which its user is yet to be found",
     "thread_queue": "a document is found by a hash, so that none names a user who was erased",
     "processes": "a document is a process, not a user",
     "claims": "a document is found by a hash, so that none names a user who was erased",
+    "rate_leases": "a document is found by a hash, so that none names a caller",
     "tombstones": "a document is found by a hash, so that none names a user who was erased",
     "erasures": "an erasure is found by its id, and by being unfinished; few are there",
     "schema": "three documents of the whole database",
@@ -43,45 +36,13 @@ SWEEPS: Mapping[tuple[str, frozenset[str]], str] = {
 }
 """The service's own queries over all users, by collection and fields: each is in the table of docs/servers.md."""
 
-
-class Watch(monitoring.CommandListener):
-    """Keeps each command to one database: its name, its collection, a filter of it, and all of it.
-
-    The driver keeps a listener for good, so that one serves all tests.
-    """
-
-    def __init__(self) -> None:
-        self.database = ""
-        self.seen: list[tuple[str, str, Json, Json]] = []
-
-    @override
-    def started(self, event: monitoring.CommandStartedEvent) -> None:
-        if event.database_name == self.database:
-            name, command = event.command_name, dict(event.command)
-            self.seen += [(name, str(command[name]), each, command) for each in _filters(name, command)]
-
-    @override
-    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
-        """Ignore it."""
-
-    @override
-    def failed(self, event: monitoring.CommandFailedEvent) -> None:
-        """Ignore it."""
-
-
-def _filters(name: str, command: Mapping[str, Any]) -> list[Json]:
-    if name in {"update", "delete"}:
-        return [dict(each["q"]) for each in command[f"{name}s"]]
-    if name == "aggregate":
-        return [dict(command["pipeline"][0].get("$match", {}))]
-    if name in {"find", "findAndModify", "count", "distinct"}:
-        return [dict(command.get("filter" if name == "find" else "query", {}))]
-    return []
-
+OVER_A_USER: Mapping[tuple[str, frozenset[str]], str] = {
+    ("conversations", frozenset({"user_id", "said"})): "a user's messages are counted, for the page of figures",
+    ("threads", frozenset({"user_id", "thread_id"})): "an erasure deletes a thread's record, and scans for it",
+}
+"""The queries that look through all that one user has in a collection, by collection and fields."""
 
 ADA: Json = {"user_id": "ada"}
-watch = Watch()
-monitoring.register(watch)
 
 
 @pytest.fixture
@@ -92,31 +53,6 @@ def database(mongodb_url: str) -> Iterator[str]:
     watch.database = ""
     with MongoClient[Json](mongodb_url) as client:
         client.drop_database(name)
-
-
-@asynccontextmanager
-async def opened(tmp_path: Path, database: str, mongodb_url: str) -> AsyncGenerator[httpx.AsyncClient]:
-    """Yield a client of the service in this process, whose commands are watched once it is open."""
-    with FakeOpenAI() as fake:
-        fake.on_chat = learning
-        chosen = model_settings(fake.url, MONGODB_URL=mongodb_url, MONGODB_DATABASE=database)
-        lower: Json = {name.lower(): value for name, value in chosen.items()}
-        app = create_app(Settings(data_dir=tmp_path, embedding_model="lexical", **lower))
-        transport = httpx.ASGITransport(app, client=("127.0.0.1", 1234))
-        async with (
-            app.router.lifespan_context(app),
-            httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000", timeout=60) as http,
-        ):
-            await asked(http, "get", "/health/ready")
-            watch.seen.clear()
-            watch.database = database
-            yield http
-
-
-async def asked(http: httpx.AsyncClient, method: str, path: str, **given: Any) -> Json:
-    answer = await http.request(method, path, **given)
-    assert answer.status_code < 300, (path, answer.text)
-    return answer.json() if answer.content and "json" in answer.headers["content-type"] else {}
 
 
 async def live(http: httpx.AsyncClient) -> tuple[str, str]:
@@ -166,6 +102,25 @@ def leads(query: Json) -> bool:
     return named and next(iter(query)) == "user_id"
 
 
+def indexed_fields(database: Database[Json], collection: str) -> list[list[str]]:
+    """Return the fields of each of the collection's indexes, in their order."""
+    return [[field for field, _ in index["key"]] for index in database[collection].index_information().values()]
+
+
+def is_indexed(query: Json, indexes: list[list[str]]) -> bool:
+    """Tell whether an index begins with two fields of the query, or with its only one; `_id` finds single documents.
+
+    It is the part of `explain` that needs no server's help: how many keys that comes to, only a server can tell.
+    """
+    branches = [{**query, **branch} for branch in query.get("$or", [{}])]
+    for branch in branches:
+        fields = {field for field in branch if not field.startswith("$")}
+        found = any(fields.issuperset(index[: min(2, len(fields))]) for index in indexes)
+        if fields and "_id" not in fields and not found:
+            return False
+    return True
+
+
 async def test_every_query_of_a_turn_and_of_a_callers_reads_names_the_user(
     tmp_path: Path, database: str, mongodb_url: str
 ):
@@ -179,6 +134,10 @@ async def test_every_query_of_a_turn_and_of_a_callers_reads_names_the_user(
         if not leads(query) and (where, frozenset(query)) not in SWEEPS
     }
     assert scattered == set()
+    with MongoClient[Json](mongodb_url) as client:
+        indexes = {name: indexed_fields(client[database], name) for name in {where for _, where, _ in ours}}
+    unindexed = {(where, frozenset(query)) for _, where, query in ours if not is_indexed(query, indexes[where])}
+    assert unindexed <= OVER_A_USER.keys()
     led = {(name, where) for name, where, query in ours if leads(query)}
     for used in ("conversations", "user_facts", "threads", "documents", "passages", "attachments", "client_records"):
         assert used in {where for _, where in led}

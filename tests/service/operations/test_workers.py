@@ -19,12 +19,15 @@ import httpx
 import pytest
 from pymongo import MongoClient
 
+from tests.fakes.openai_answers import Answer, Body, extraction_tool
 from tests.fakes.openai_server import FakeOpenAI
 from tests.service.support.running import Service, model_settings, service, until
-from tests.service.support.scripts import learning, texts
+from tests.service.support.scripts import facts, learning, texts
 
 START_SECONDS = 90.0
 """Two interpreters start, and import everything."""
+HANDED_OVER_SECONDS = 1.5
+"""The pages promise half a second; this machine runs other tests beside."""
 NOBODY = "http://127.0.0.1:9"
 
 
@@ -142,3 +145,30 @@ def test_a_service_without_updates_answers_and_a_worker_works_them_off(
             assert working.stop() == 0
             assert "action=stopped" in working.log
         assert len(texts(running)) == 2
+
+
+def test_a_worker_that_is_told_to_stop_hands_its_users_over_at_once(
+    tmp_path: Path, settings: dict[str, str], fake: FakeOpenAI
+) -> None:
+    def reply_then_hang(body: Body) -> Answer | None:
+        if extraction_tool(body) is None:
+            fake.hang()
+        return learning(body)
+
+    fake.on_chat = reply_then_hang
+    with service(tmp_path, **settings, WORKER="off") as running, worker(tmp_path / "one", **settings) as one:
+        running.turn("my city is Paris", turn_id="one")
+        until(lambda: len(fake.extractions) == 1)
+        with worker(tmp_path / "other", **settings):
+            fake.on_chat = learning
+            assert one.process is not None
+            one.process.send_signal(signal.SIGTERM)
+            told = time.monotonic()
+            until(lambda: len(fake.extractions) == 2)
+            assert time.monotonic() - told < HANDED_OVER_SECONDS, "not when its claim has run out, after 15 s"
+            fake.release()
+            until(lambda: facts(running) == {"city": "Paris"})
+            assert one.process.wait(10) == 0
+        assert len(texts(running)) == 2
+        assert len(fake.extractions) == 2, "neither lost nor learned twice"
+        assert len(running.get("/api/users/ada/facts")["items"]) == 1

@@ -1,0 +1,82 @@
+"""Counts the commands that a turn with one fact learned sends to MongoDB, and those of a wait for a turn."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+import pytest
+from pymongo import MongoClient
+
+from tests.service.support.mongo_commands import Json, asked, opened, watch
+
+WRITES = frozenset({"insert", "update", "delete", "findAndModify"})
+MOST_COMMANDS, MOST_WRITES = 35, 12
+"""Of the turn, its reply and its update, as docs/benchmarks.md says."""
+T1: Json = {"user_id": "ada", "thread_id": "t1"}
+NOBODY = "http://127.0.0.1:9"
+WAITED = 2
+
+
+@pytest.fixture
+def database(mongodb_url: str) -> Iterator[str]:
+    """Yield the name of a database of the test's own, which is watched and dropped afterwards."""
+    name = f"recollect_test_{uuid4().hex[:12]}"
+    yield name
+    watch.database = ""
+    with MongoClient[Json](mongodb_url) as client:
+        client.drop_database(name)
+
+
+async def turn(http: httpx.AsyncClient, said: str) -> str:
+    """Run a turn whose id the service makes; return it."""
+    turn_id: str = (await asked(http, "post", "/api/agent", json={**T1, "message": said}))["turn_id"]
+    return turn_id
+
+
+async def settled(http: httpx.AsyncClient, turn_id: str) -> Json:
+    """Wait until the turn's update has ended and its point is made; return it. Nothing of the waiting is watched."""
+    await asyncio.sleep(0.7)
+    watch.database = ""
+    update: Json = {"status": "pending"}
+    while update["status"] == "pending":
+        update = (await asked(http, "get", f"/api/turns/{turn_id}", params={"user_id": "ada"}))["memory"]["update"]
+    return update
+
+
+async def test_a_turn_with_one_fact_sends_no_more_commands_than_the_page_says(
+    tmp_path: Path, database: str, mongodb_url: str
+):
+    counted: list[Counter[tuple[str, str]]] = []
+    async with opened(tmp_path, database, mongodb_url, sweep_seconds=3600) as http:
+        for said in ("My city is Oslo.", "My pet is Rex.", "My hobby is chess.", "My car is red."):
+            watch.commands.clear()
+            watch.database = database
+            assert len((await settled(http, await turn(http, said)))["changes"]) == 1
+            counted.append(Counter(watch.commands))
+    # The first turns open their connections and read what is kept afterwards.
+    for seen in counted[2:]:
+        assert seen.total() <= MOST_COMMANDS, seen
+        assert sum(count for (name, _), count in seen.items() if name in WRITES) <= MOST_WRITES, seen
+        assert seen["find", "tombstones"] <= 2, "one epoch for all users, at most once a second"
+
+
+async def test_a_wait_for_another_processs_work_asks_four_times_a_second_at_most(
+    tmp_path: Path, database: str, mongodb_url: str
+):
+    chosen: Json = {"worker": "off", "qdrant_url": NOBODY, "memory_wait_seconds": WAITED}
+    async with opened(tmp_path, database, mongodb_url, **chosen) as http:
+        body = {**T1, "message": "My city is Oslo."}
+        began = time.monotonic()
+        answer = await asked(http, "post", "/api/agent", json={**body, "wait_for_memory": True})
+        taken = time.monotonic() - began
+        watch.database = ""
+    assert answer["memory"]["update"]["status"] == "pending"
+    asked_for = [query for name, where, query, _ in watch.seen if (name, where) == ("find", "conversations")]
+    looks = sum(1 for query in asked_for if isinstance(query.get("_id"), dict))
+    assert taken >= WAITED
+    # Two waits are side by side: the caller's, and the graph's own last node. Four further looks are the turn's.
+    assert 4 <= looks <= 2 * (taken / 0.25 + 1) + 4
