@@ -1,5 +1,6 @@
 """Fills a store for the inspector's benchmark: one user with many messages, facts and threads, and many others."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from recollect.memory.transfer.line_source import split_lines
 OWNER = "owner"
 _FIRST = datetime(2025, 1, 1, tzinfo=UTC)
 _OTHERS_AT_ONCE = 1_000
+_IMPORTS_AT_ONCE = 32
+"""Imports that run beside each other: an import awaits each write, and writes that wait together share a commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,13 @@ async def fill(memory: Memory, size: Size) -> None:
     talker = Talker()
     for start in range(0, size.others, _OTHERS_AT_ONCE):
         names = [f"other-{number}" for number in range(start, min(start + _OTHERS_AT_ONCE, size.others))]
-        await _import(memory, _lines_of_others(talker, names), 3 * len(names))
+        shares = [names[number::_IMPORTS_AT_ONCE] for number in range(_IMPORTS_AT_ONCE)]
+        await asyncio.gather(*(_import(memory, _lines_of_others(talker, some), 3 * len(some)) for some in shares))
         say(f"{start + len(names):,} other users are in")
     await _import(memory, _messages(talker, OWNER, size.messages, size.threads), size.messages)
     say(f"{size.messages:,} messages of the user are in")
-    await _import(memory, _facts(talker, OWNER, size.facts), size.facts)
+    numbers = [range(number, size.facts, _IMPORTS_AT_ONCE) for number in range(_IMPORTS_AT_ONCE)]
+    await asyncio.gather(*(_import(memory, _facts(talker, OWNER, some), len(some)) for some in numbers))
     say(f"{size.facts:,} facts of the user are in")
 
 
@@ -55,7 +60,7 @@ async def _lines_of_others(talker: Talker, names: list[str]) -> AsyncIterator[by
     for name in names:
         async for line in _messages(talker, name, 2, 1):
             yield line
-        async for line in _facts(talker, name, 1):
+        async for line in _facts(talker, name, range(1)):
             yield line
 
 
@@ -73,9 +78,9 @@ async def _messages(talker: Talker, user_id: str, count: int, threads: int) -> A
         )
 
 
-async def _facts(talker: Talker, user_id: str, count: int) -> AsyncIterator[bytes]:
-    """Yield `count` facts, every second one with a key."""
-    for number in range(count):
+async def _facts(talker: Talker, user_id: str, numbers: range) -> AsyncIterator[bytes]:
+    """Yield facts with these numbers, every second one with a key."""
+    for number in numbers:
         key = {"key": f"key_{number}"} if number % 2 else {}
         text = f"{talker.text(4, 12)} {number}"
         yield _line(type="fact", user_id=user_id, value=text, tags=[f"tag{number % 20}"], **key)

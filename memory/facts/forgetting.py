@@ -76,14 +76,16 @@ class ForgottenTraces:
 
     def without(self, turn: Turn) -> Turn:
         """Return the turn without traces of the facts in its update and result; an equal turn if it has none."""
-        update, result = turn.update, turn.result
-        return replace(
-            turn,
-            update=None if update is None else self._without_update(update),
-            result=None if result is None else self._without_result(result),
-        )
+        update = None if turn.update is None else self._without_update(turn.update)
+        result = None if turn.result is None else self._without_result(turn.result)
+        # Most turns of a long history have none, and are read by the thousand: those are not built anew.
+        if update is turn.update and result is turn.result:
+            return turn
+        return replace(turn, update=update, result=result)
 
     def _without_update(self, update: Update) -> Update:
+        if update.is_bare:
+            return update
         undo, earlier = update.undo, update.earlier
         return replace(
             update,

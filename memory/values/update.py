@@ -131,6 +131,12 @@ class Update:
     preview: Preview | None = None
 
     @property
+    def is_bare(self) -> bool:
+        """Whether it holds no fact and no text of one: the turn taught nothing, and nothing was proposed."""
+        held = (self.changes, self.refused, self.proposals, self.writes, self.undo, self.earlier, self.preview)
+        return not any(held)
+
+    @property
     def voided(self) -> Preview | None:
         """The preview once the turn has changed otherwise: it can no longer be applied."""
         return None if self.preview is None else self.preview.ended("void")
