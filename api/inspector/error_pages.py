@@ -11,6 +11,7 @@ from starlette.types import Scope
 from recollect.api.auth.visits import SAFE, SIGN_IN, Visit
 from recollect.api.headers import PAGE_HEADERS
 from recollect.api.inspector.frame import address, frame_of, is_partial
+from recollect.api.inspector.packing import packed
 from recollect.api.inspector.rendering import render
 
 POSTED = "posted_fields"
@@ -48,19 +49,20 @@ def error_page(scope: Scope, whole: Mapping[str, Any], status: int, headers: Map
         "posted": scope.get("state", {}).get(POSTED, ()) if error["code"] in REPEATABLE else (),
     }
     part = "notice" if is_partial(request) else None
-    answer = render("error.html", status=status, part=part, **values)
-    answer.headers.update(_more(status, headers, is_part=part is not None))
+    answer = packed(request, render("error.html", status=status, part=part, **values))
+    answer.headers.update(_more(headers, is_part=part is not None))
+    if status == UNAVAILABLE and part is None and scope["method"] in SAFE:
+        # The page goes on by itself, with JavaScript off too; a form that was refused keeps its words until it is sent.
+        answer.headers["Refresh"] = str(TRY_AGAIN_SECONDS)
     if error["code"] == STALE and visit is not None:
         answer.headers["Recollect-Token"] = visit.token
     return answer
 
 
-def _more(status: int, given: Mapping[str, str], *, is_part: bool) -> dict[str, str]:
+def _more(given: Mapping[str, str], *, is_part: bool) -> dict[str, str]:
     """Return the headers beside the page's own; PAGE_HEADERS too, for an answer that is sent outside the door."""
     more = {name.decode(): value.decode() for name, value in PAGE_HEADERS}
     more.update((name, value) for name, value in given.items() if name.lower() == "retry-after")
     if is_part:
         more |= {"HX-Retarget": "#notice", "HX-Reswap": "innerHTML"}
-    elif status == UNAVAILABLE:
-        more["Refresh"] = str(TRY_AGAIN_SECONDS)  # goes on by itself, with JavaScript off too
     return more

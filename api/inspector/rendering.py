@@ -1,6 +1,7 @@
 """Renders templates: Jinja2 with autoescape, so that stored text is always shown as text."""
 
 import functools
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -13,6 +14,8 @@ from recollect.api.inspector.static_files import address_of
 
 FOLDS_AFTER = 2_000
 """Characters of a text that are shown at once; the rest unfolds."""
+MOST_FOLDED = 60_000
+"""Characters that a page of many long texts holds of them together, shown or folded: it has at most 100 kB, packed."""
 _FOLDER = Path(__file__).parent / "templates"
 
 
@@ -61,6 +64,14 @@ def moment(time: datetime | str) -> tuple[str, str]:
 def field_time(at: datetime) -> str:
     """Return a time in UTC, to the second, as the field of a form has it."""
     return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+
+
+def share(texts: Iterable[str]) -> int | None:
+    """Return how many characters of each text a page holds; None where it holds all of them."""
+    lengths = [len(text) for text in texts]
+    if sum(lengths) <= MOST_FOLDED:
+        return None
+    return max(FOLDS_AFTER, MOST_FOLDED // len(lengths))
 
 
 def segment(text: str) -> str:

@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from recollect.api.auth.caller import PathUser
 from recollect.api.errors import error_body
 from recollect.api.inspector.page import OpenPage
+from recollect.api.inspector.rendering import share
 from recollect.api.inspector.score_bars import bars_of, most_of
 from recollect.api.inspector.search_settings import SearchSettings
 from recollect.api.inspector.waterfall import Waterfall, waterfall_of
@@ -66,6 +67,7 @@ async def show_search(
         compares=bool(compare),
         columns=columns,
         found=found,
+        most=share(hit["content"] for one in found for hit in one.hits),
         kinds=KINDS,
         most_query=MOST_QUERY,
     )

@@ -11,7 +11,7 @@ from recollect.api.errors import error_body, status_of
 from recollect.api.inspector.page import OpenPage, Page
 from recollect.api.inspector.rendering import segment
 from recollect.api.inspector.talk_stream import stream_talk
-from recollect.api.inspector.talk_turn import BLANK, turn_fields
+from recollect.api.inspector.talk_turn import BLANK, share_of, turn_fields
 from recollect.api.inspector.talk_words import Words, turn_request
 from recollect.api.inspector.turns import TurnId, address_of_turn, stored_turn
 from recollect.api.schemas.requests import Id
@@ -25,6 +25,8 @@ router = APIRouter(prefix="/users/{user_id}/talk")
 MOST_TURNS = 10
 """How many turns the page shows; the thread's own page has all."""
 MOST_THREADS = 20
+OFFLINE = "offline"
+"""The name of the built-in model, which the page explains to those who can set another."""
 LEARN_SECONDS = 2.0
 """How long the answer to a form waits for what the turn teaches; the page shows a later one when it is loaded again."""
 WATCH_SECONDS = 5.0
@@ -77,7 +79,8 @@ async def show_turn(
     if wait and turn.reply is not None:
         await memory.ended(user_id=user_id, turn_id=turn_id, seconds=WATCH_SECONDS)
         turn = await stored_turn(memory, user_id, turn_id)
-    return page.show("talk_turn.html", title="Talk", turn=turn_fields(memory, turn))
+    shown = turn_fields(memory, turn)
+    return page.show("talk_turn.html", title="Talk", turn=shown, most=share_of([shown]))
 
 
 async def _show(
@@ -94,14 +97,17 @@ async def _show(
         if error is None:
             raise
         turns, threads, titles = [], [], dict[str, str]()
+    shown = [turn_fields(memory, turn) for turn in turns]
     return page.show(
         "talk.html",
         status=200 if error is None else status_of(error),
         title="Talk",
         words=words,
         error=None if error is None else error_body(error)["error"],
-        turns=[turn_fields(memory, turn) for turn in turns],
+        turns=shown,
+        most=share_of(shown),
         blank=BLANK,
+        is_offline=page.caller.is_admin and memory.chat.name == OFFLINE,
         threads=threads,
         titles=titles,
     )

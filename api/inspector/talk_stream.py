@@ -6,7 +6,7 @@ from fastapi.responses import StreamingResponse
 
 from recollect.api.errors import error_body
 from recollect.api.inspector.rendering import rendered
-from recollect.api.inspector.talk_turn import recalled_of, turn_fields
+from recollect.api.inspector.talk_turn import recalled_of, share_of, turn_fields
 from recollect.api.sse import KEEP_ALIVE, STREAM_HEADERS, event, pieces
 from recollect.graph.running_turn import RunningTurn
 from recollect.graph.state import Json
@@ -30,7 +30,7 @@ async def _events(memory: Memory, running: RunningTurn) -> AsyncIterator[str]:
         async for piece in pieces(running):
             yield KEEP_ALIVE if piece is None else _shown(*piece, user)
         turn = turn_fields(memory, await running.outcome())
-        yield event("message", {"html": rendered("talk_turn.html", turn=turn, user=user)})
+        yield event("message", {"html": rendered("talk_turn.html", turn=turn, user=user, most=share_of([turn]))})
     except RecollectError as error:
         yield event("error", {"html": rendered("error.html", part="notice", **error_body(error))})
 

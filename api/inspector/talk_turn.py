@@ -1,9 +1,10 @@
 """One turn as the page "Talk" shows it: its words, what was recalled for it, and what it taught."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from recollect.api.inspector.rendering import share
 from recollect.memory.memory import Memory
 from recollect.memory.values.turn import Turn
 
@@ -54,6 +55,11 @@ def turn_fields(memory: Memory, turn: Turn) -> Json:
         "learning": None if turn.reply is None else update,
         "skipped": SKIPPED.get(update["reason"] or "") if update["status"] == "skipped" else None,
     }
+
+
+def share_of(turns: Sequence[Json]) -> int | None:
+    """Return how many characters of each message and reply the page holds; None: all (see `share`)."""
+    return share(turn[name] or "" for turn in turns for name in ("message", "reply"))
 
 
 def recalled_of(memory: Json) -> Json:

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from recollect.api.auth.caller import PathUser
 from recollect.api.inspector.page import OpenPage, Page
-from recollect.api.inspector.rendering import segment
+from recollect.api.inspector.rendering import segment, share
 from recollect.api.routes.pages import Cursor, to_cursor
 from recollect.api.routes.thread_cursors import cursor_after, message_place, thread_place
 from recollect.api.schemas.requests import Id
@@ -83,6 +83,7 @@ async def thread_page(
     messages = await memory.messages(scope, limit=MOST_POSITIONS, after=begin)
     first = await memory.messages(scope, limit=1)
     end = begin + MOST_POSITIONS
+    shown = [message for message in messages if message.position <= end]
     return page.show(
         "thread.html",
         title="Thread",
@@ -91,7 +92,8 @@ async def thread_page(
         thread_title=titles[thread.thread_id],
         summary=await memory.threads.summary(scope),
         most_characters=memory.config.summary_tokens * CHARACTERS_PER_TOKEN,
-        turns=_turns([message for message in messages if message.position <= end]),
+        turns=_turns(shown),
+        most=share(message.content for message in shown),
         earlier=to_cursor(str(max(0, begin - MOST_POSITIONS))) if first and first[0].position <= begin else None,
         later=to_cursor(str(end)) if thread.last_position > end else None,
         lost=lost,

@@ -2,13 +2,17 @@
 const EVERY_MS = 2000;
 let watching = false;
 
-export async function isReady() {
+async function isGood(address) {
   try {
-    const answer = await fetch("/health/ready", { cache: "no-store" });
+    const answer = await fetch(address, { cache: "no-store" });
     return answer.ok;
   } catch {
     return false;
   }
+}
+
+export function isReady() {
+  return isGood("/health/ready");
 }
 
 export async function watch() {
@@ -23,6 +27,17 @@ export async function watch() {
   document.getElementById("notice").replaceChildren();
   document.dispatchEvent(new CustomEvent("recollect:back"));
 }
+
+// A form with written words that is sent while the service is down stays: an error page of the browser has none of them.
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || !form.matches("[method=post]:not([hx-post]):has(textarea)")) return;
+  event.preventDefault();
+  form.inert = true; // pressed once
+  if (await isGood("/health")) return form.submit();
+  form.inert = false;
+  watch();
+});
 
 document.addEventListener("htmx:error", watch);
 document.addEventListener("htmx:response:error", (event) => {

@@ -34,7 +34,8 @@ def test_a_search_shows_its_hits_and_how_it_came_to_them(offline: Service, visit
         assert hit["content"] in page
         assert f"/users/{user}/turns/{hit['turn_id']}" in page
     assert "Left out at <strong>rank</strong>" in page
-    assert '<span class="bar-label">all channels</span>' in page
+    for label in ("all channels", "by the user"):
+        assert f'<span class="bar-label">{label}</span>' in page
     assert "&#34;top_k&#34;: 2" in page
 
 

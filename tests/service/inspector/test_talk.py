@@ -206,3 +206,9 @@ def test_a_user_talks_for_nobody_else(tmp_path: Path) -> None:
             == 404
         )
         assert send(visitor, "/users/ada/talk", form, "My name is Ada.").status_code == 303
+
+
+def test_the_page_says_where_no_model_is_set(offline: Service, served: Service, user: str) -> None:
+    for running, is_told in ((offline, True), (served, False)):
+        with Visitor(running) as visitor:
+            assert ("No model is set" in visitor.page(f"/users/{user}/talk")) is is_told
