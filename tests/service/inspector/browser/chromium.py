@@ -26,6 +26,20 @@ VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`));
 """
+SEND = """
+([path, fields]) => {
+  const form = document.createElement("form");
+  [form.method, form.action] = ["post", path];
+  const token = document.querySelector("input[name=token]")?.value ?? "";
+  for (const [name, value] of Object.entries({ token, ...fields })) {
+    const field = document.createElement("textarea");
+    [field.name, field.value] = [name, value];
+    form.append(field);
+  }
+  document.body.append(form);
+  form.submit();
+}
+"""
 
 
 @contextmanager
@@ -75,16 +89,31 @@ class Window:
 
     def check_accessible(self) -> None:
         """Fail where axe-core finds something on the page as it is now, or where it is wider than its window."""
-        # A script of the tests' own: the page's policy would not load it.
+        if not self.page.evaluate("'axe' in window"):
+            # A script of the tests' own: the page's policy would not load it.
+            self.page.evaluate(AXE.read_text(encoding="utf-8"))
         found: list[dict[str, Any]] = self.page.evaluate(
-            f"async (rules) => {{ {AXE.read_text(encoding='utf-8')}\n"
-            "const found = await axe.run(document, {runOnly: rules}); return found.violations }",
-            RULES,
+            "async (rules) => (await axe.run(document, {runOnly: rules})).violations", RULES
         )
         shown = [f"{one['id']}: {one['help']} {[node['html'] for node in one['nodes']]}" for one in found]
         assert shown == []
         wide: bool = self.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
         assert not wide, "the page scrolls sideways"
+
+    def check_accessible_everywhere(self) -> None:
+        """Check the page as it is now in light and dark colours, in a wide and a narrow window."""
+        for width in (1280, NARROW):
+            self.page.set_viewport_size({"width": width, "height": 740})
+            for scheme in ("light", "dark"):
+                self.page.emulate_media(color_scheme=scheme)
+                self.check_accessible()
+
+    def post(self, path: str, **fields: str) -> int:
+        """Send a form as the open page would, with its token unless another is given; return the answer's status."""
+        with self.page.expect_navigation() as navigation:
+            self.page.evaluate(SEND, [path, fields])
+        assert navigation.value is not None
+        return navigation.value.status
 
     def _said(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.service.inspector.browser.chromium import AXE, NARROW, Window, window
+from tests.service.inspector.browser.chromium import AXE, Window, window
 from tests.service.support.locked import made_key
-from tests.service.support.running import PROJECT, Service, service
+from tests.service.support.running import PROJECT, service
 
 PAGES = ("/users/me/talk", "/users/me/facts", "/users/me/threads", "/users/me/search", "/users/me/nothing", "/docs")
 LINKS = """
@@ -26,16 +26,12 @@ def test_vendored_scripts_are_what_they_say() -> None:
         assert described.with_suffix(".LICENSE").is_file()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
-def test_every_page_is_accessible(browser: Browser, offline: Service, path: str, scheme: str) -> None:
-    for width in (1280, NARROW):
-        size = {"width": width, "height": 740}
-        with window(browser, offline.url, viewport=size, color_scheme=scheme) as person:
-            person.expected.append("error: Failed to load resource: the server responded with a status of 404")
-            person.open(path)
-            person.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
-            person.check_accessible()
+def test_every_page_is_accessible(person: Window, path: str) -> None:
+    person.expected.append("error: Failed to load resource: the server responded with a status of 404")
+    person.open(path)
+    person.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    person.check_accessible_everywhere()
 
 
 def test_nothing_of_a_page_stays_in_the_browsers_storage(person: Window) -> None:

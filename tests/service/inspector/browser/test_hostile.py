@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Dialog, Page
 
 from recollect.api.inspector.rendering import FOLDS_AFTER
 from tests.fakes.openai_server import FakeOpenAI
-from tests.service.inspector.browser.chromium import NARROW, window
+from tests.service.inspector.browser.chromium import Window, window
 from tests.service.inspector.browser.hostile import Hostile, answering, seed
 from tests.service.support.running import Service, model_settings, service
 
@@ -26,30 +26,42 @@ WIDE = """() => [...document.querySelectorAll("body *")]
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Hostile]]:
     with FakeOpenAI() as model:
         model.on_chat = answering
-        settings = model_settings(model.url, EMBEDDING_MODEL="fake-embed")
+        review = {"REVIEW": "sensitive", "UNPROVEN": "allow"}
+        settings = model_settings(model.url, EMBEDDING_MODEL="fake-embed", **review)
         with service(tmp_path_factory.mktemp("hostile"), **settings) as running:
             yield running, seed(running)
 
 
-@pytest.mark.timeout(180)
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", NARROW)])
-def test_hostile_texts_are_text_on_every_page(
-    browser: Browser, hostile: tuple[Service, Hostile], scheme: str, width: int
-) -> None:
-    running, seeded = hostile
+@pytest.fixture
+def reader(browser: Browser, hostile: tuple[Service, Hostile]) -> Iterator[Window]:
+    """Open a window at that service; a dialog that a script opens fails the test."""
     asked = list[str]()
 
     def refuse(dialog: Dialog) -> None:
         asked.append(dialog.message)
         dialog.dismiss()
 
-    with window(browser, running.url, viewport={"width": width, "height": 740}, color_scheme=scheme) as person:
-        person.expected += [REFUSED, "warning: The specified value"]  # a number's field was given a text
-        person.page.on("dialog", refuse)
-        for path in seeded.pages:
-            assert list(_problems(person.open(path))) == [], path
-            person.check_accessible()
+    with window(browser, hostile[0].url) as opened:
+        opened.expected += [REFUSED, "warning: The specified value"]  # a number's field was given a text
+        opened.page.on("dialog", refuse)
+        yield opened
     assert asked == []
+
+
+@pytest.mark.timeout(180)
+def test_hostile_texts_are_text_on_every_page(reader: Window, hostile: tuple[Service, Hostile]) -> None:
+    for path in hostile[1].pages:
+        assert list(_problems(reader.open(path))) == [], path
+        reader.check_accessible_everywhere()
+
+
+@pytest.mark.timeout(180)
+def test_hostile_texts_are_text_on_pages_that_answer_forms(reader: Window, hostile: tuple[Service, Hostile]) -> None:
+    for path, fields, status in hostile[1].refusals:
+        reader.open(f"{hostile[1].own}/facts/new")
+        assert (reader.post(path, **fields), path) == (status, path)
+        assert list(_problems(reader.page)) == [], path
+        reader.check_accessible_everywhere()
 
 
 def _problems(page: Page) -> Iterator[str]:

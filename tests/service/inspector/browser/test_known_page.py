@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.service.inspector.browser.chromium import NARROW, Window, window
+from tests.service.inspector.browser.chromium import Window, window
 from tests.service.support.facts_of import FactsOf
 from tests.service.support.running import Service
 
@@ -115,22 +115,17 @@ def test_times_of_forms_are_in_the_readers_zone(browser: Browser, offline: Servi
         assert (now["value"], now["statement"]) == ("Rome", "city: Rome"), "an untouched time edits nothing"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_state_is_accessible_with_hostile_texts(
-    browser: Browser, offline: Service, ada: FactsOf, scheme: str
-) -> None:
+def test_every_state_is_accessible_with_hostile_texts(person: Window, ada: FactsOf) -> None:
     ada.put("city", value=HOSTILE, tags=[HOSTILE[:64]], pinned=True)
     ada.put("mood", value=HOSTILE, scope="thread", thread_id="t" * 128)
     fact_id = ada.put("city", value=f"{HOSTILE} again")["id"]
     own = f"{home(ada)}/{fact_id}"
     states = ["", "?kind=thread", "?kind=global", "?text=none", "?as_of=2021-01-01T00:00"]
     addresses = [*(f"{home(ada)}{state}" for state in states), own, f"{own}/edit", f"{own}/forget"]
-    for width in (1280, NARROW):
-        with window(browser, offline.url, viewport={"width": width, "height": 740}, color_scheme=scheme) as person:
-            for address in (*addresses, f"/users/{ada.user}/data/erase"):
-                page = person.open(address)
-                person.check_accessible()
-                assert "Recollect" in page.title()
+    for address in (*addresses, f"/users/{ada.user}/data/erase"):
+        page = person.open(address)
+        person.check_accessible_everywhere()
+        assert "Recollect" in page.title()
 
 
 def test_everything_is_erased_and_the_receipt_shown(person: Window, ada: FactsOf) -> None:

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.fakes.openai_server import FakeOpenAI
-from tests.service.inspector.browser.chromium import NARROW, Window, window
+from tests.service.inspector.browser.chromium import Window, window
 from tests.service.support.locked import made_key
 from tests.service.support.running import Service, model_settings, service
 from tests.service.support.scripts import facts, learning, texts
@@ -28,14 +28,6 @@ def say(page: Page, words: str) -> None:
     """Type and send."""
     page.get_by_label("Your message").fill(words)
     page.get_by_role("button", name="Send", exact=True).click()
-
-
-def check_accessible(person: Window) -> None:
-    """Check the page as it is now, light and dark, wide and narrow."""
-    for is_dark, width in ((False, 1280), (True, NARROW)):
-        person.page.emulate_media(color_scheme="dark" if is_dark else "light")
-        person.page.set_viewport_size({"width": width, "height": 740})
-        person.check_accessible()
 
 
 def last(page: Page) -> Locator:
@@ -61,7 +53,7 @@ def test_an_answer_streams_beside_what_was_recalled_and_taught(talking: Window, 
     expect(last(page)).to_contain_text("One two three four five six.")
     expect(last(page)).not_to_have_attribute("aria-busy", "true")
     expect(last(page)).to_contain_text("Nothing new.")
-    check_accessible(talking)
+    talking.check_accessible_everywhere()
     page.reload()
     expect(page.locator("#turns article")).to_have_count(2)
 
@@ -104,7 +96,7 @@ def test_an_error_leaves_the_words_and_sends_them_once(
     again = last(page).get_by_role("button", name="Send it again")
     expect(again).to_be_visible()
     expect(last(page).locator(".notice.bad")).to_be_visible()
-    check_accessible(talking)
+    talking.check_accessible_everywhere()
     page.reload()
     model.recover()
     again.click()
@@ -122,7 +114,7 @@ def test_words_that_are_refused_stay_and_may_be_changed(talking: Window, user: s
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.locator("#problem")).to_contain_text("200,000 characters")
     assert len(page.get_by_label("Your message").input_value()) == 200_001
-    check_accessible(talking)
+    talking.check_accessible_everywhere()
     say(page, "my colour is green")
     expect(last(page)).to_contain_text("All right.")
     expect(page.locator("#problem")).to_be_empty()
@@ -138,7 +130,7 @@ def test_a_turn_goes_on_after_the_service_was_killed(browser: Browser, tmp_path:
         page.get_by_label("Your message").fill("my size is tall")
         running.kill()
         expect(page.get_by_text("The service does not answer.")).to_be_visible()
-        check_accessible(person)
+        person.check_accessible_everywhere()
         fake.recover()
         running.start()
         expect(page.get_by_role("status").get_by_text("Answered.")).to_be_visible(timeout=20_000)
@@ -169,7 +161,7 @@ def test_words_stay_where_the_session_ends(browser: Browser, tmp_path: Path) -> 
         say(page, "My name is Ada.")
         expect(page.locator("#problem")).to_contain_text("Sign in in another tab")
         expect(page.get_by_label("Your message")).to_have_value("My name is Ada.")
-        check_accessible(person)
+        person.check_accessible_everywhere()
         other = person.context.new_page()
         other.goto(f"{running.url}/sign-in")
         other.get_by_label("Key or token").fill(made_key(running, "user:ada")["key"])
@@ -184,7 +176,7 @@ def test_hostile_words_are_shown_as_text(person: Window, plain_person: Window, u
     say(page, f"My name is {HOSTILE}")
     expect(last(page).locator("ins, .muted").first).to_be_visible()
     expect(last(page)).to_contain_text("<script>alert(2)</script>")
-    check_accessible(person)
+    person.check_accessible_everywhere()
     shown = plain_person.open(page.url.removeprefix(person.url))
     expect(last(shown)).to_contain_text("<script>alert(2)</script>")
 

@@ -5,7 +5,9 @@ import re
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.service.inspector.browser.chromium import NARROW, Window, window
+from tests.fakes.openai_server import FakeOpenAI
+from tests.service.inspector.browser.chromium import Window, window
+from tests.service.support.lessons import add, teach
 from tests.service.support.running import Service
 
 HOSTILE = '"><img src=x onerror=alert(1)><script>alert(1)</script>{{ 7 * 7 }}\u202e' + "w" * 3_000
@@ -25,10 +27,7 @@ def turn_id(offline: Service, user: str) -> str:
     return found
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_state_is_accessible_with_hostile_texts(
-    browser: Browser, offline: Service, user: str, turn_id: str, scheme: str
-) -> None:
+def test_every_state_is_accessible_with_hostile_texts(person: Window, user: str, turn_id: str) -> None:
     own = f"/users/{user}"
     searched = f"{own}/search?query=pizza+with+figs&top_k=2&compare=1&second_top_k=1"
     paths = [
@@ -40,14 +39,11 @@ def test_every_state_is_accessible_with_hostile_texts(
         f"{own}/search?query=figs&top_k=99",
         searched,
     ]
-    for width in (1280, NARROW):
-        size = {"width": width, "height": 740}
-        with window(browser, offline.url, viewport=size, color_scheme=scheme) as person:
-            person.expected.append("error: Failed to load resource: the server responded with a status of 422")
-            for path in paths:
-                person.open(path)
-                person.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
-                person.check_accessible()
+    person.expected.append("error: Failed to load resource: the server responded with a status of 422")
+    for path in paths:
+        person.open(path)
+        person.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+        person.check_accessible_everywhere()
 
 
 def test_a_turn_opens_into_its_why_by_keyboard(person: Window, user: str, turn_id: str) -> None:
@@ -101,3 +97,23 @@ def test_a_search_is_compared(person: Window, plain_person: Window, user: str, t
         one.page.get_by_role("button", name="Search", exact=True).click()
         expect(one.page.get_by_text("1 hit in")).to_be_visible()
         expect(one.page.get_by_text("5 hits in")).to_be_visible()
+
+
+def test_learning_again_is_accessible_in_each_of_its_states(
+    browser: Browser, served: Service, model: FakeOpenAI, user: str
+) -> None:
+    message = "I live in Oslo, and I like green."
+    turn_id = served.turn(message, user=user, wait_for_memory=True)["turn_id"]
+    teach(model, {message: [add("green", key="colour", evidence="I like green"), add("tin", key="metal")]})
+    with window(browser, served.url) as person:
+        person.expected.append("error: Failed to load resource: the server responded with a status of 409")
+        page = person.open(f"/users/{user}/turns/{turn_id}/learn")
+        page.get_by_role("button", name="Show the difference").click()
+        expect(page.get_by_role("insertion")).to_have_text("green")
+        expect(page.get_by_text("Refused:")).to_be_visible()
+        person.check_accessible_everywhere()
+        served.http.put(f"/api/users/{user}/facts/by-key/colour", json={"value": "blue"})
+        page.get_by_role("button", name="Apply exactly this").click()
+        expect(page.get_by_text("Nothing was changed.")).to_be_visible()
+        person.check_accessible_everywhere()
+        assert served.get(f"/api/users/{user}/facts")["facts"] == {"colour": "blue"}
