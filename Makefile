@@ -1,6 +1,6 @@
 # PYTHON says which interpreter makes .venv (3.11 or later); HOST, PORT, DATA_DIR and every other setting come from the
 # environment or .env. ARGS is passed on: make test ARGS="-k facts", make lock ARGS=--upgrade.
-.PHONY: help run test check format lock bench bench-recall bench-inspector studio clean
+.PHONY: help run test check format lock bench bench-recall bench-inspector bench-scale studio clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' Makefile
@@ -33,6 +33,9 @@ bench-recall: .venv/dev.stamp ## measure what recall finds on LoCoMo (LOCOMO_PAT
 
 bench-inspector: .venv/dev.stamp ## measure the inspector's pages for a user with 100,000 messages
 	.venv/bin/python -m benchmarks.inspector $(ARGS)
+
+bench-scale: .venv/dev.stamp ## measure several processes on the servers that MONGODB_URL and QDRANT_URL name
+	.venv/bin/python -m benchmarks.scale $(ARGS)
 
 studio: .venv/dev.stamp ## open the graph in LangGraph Studio
 	@exec .venv/bin/langgraph dev $(ARGS)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
 _MEBIBYTE = 1 << 20
-_RECOLLECT = (sys.executable, "-c", "from recollect.api.cli.main import main; main()")
+RECOLLECT = (sys.executable, "-c", "from recollect.api.cli.main import main; main()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def bare_graph(model: Server, *, window: int) -> Generator[Server]:
 def help_seconds() -> float:
     """Return the seconds that `recollect --help` takes."""
     begun = time.perf_counter()
-    subprocess.run([*_RECOLLECT, "--help"], cwd=ROOT, env=_environment({}), stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([*RECOLLECT, "--help"], cwd=ROOT, env=environment({}), stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - begun
 
 
@@ -88,19 +88,19 @@ def service(folder: Path, settings: Mapping[str, str]) -> Generator[Server]:
         RuntimeError: it did not come up; the message holds the end of its log.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    port, log_file = _free_port(), folder / "service.log"
+    port, log_file = free_port(), folder / "service.log"
     given = {"HOST": "127.0.0.1", "PORT": str(port), "DATA_DIR": str(folder / "data"), **settings}
     with log_file.open("wb") as log:
         begun = time.perf_counter()
         process = subprocess.Popen(
-            [*_RECOLLECT, "serve"],
+            [*RECOLLECT, "serve"],
             cwd=folder,
-            env=_environment(given),
+            env=environment(given),
             stdout=log,
             stderr=log,
         )
     with _stopped(process):
-        while not _answers(port):
+        while not answers(port):
             if process.poll() is not None or time.perf_counter() - begun > START_SECONDS:
                 raise RuntimeError(f"The service did not come up:\n{log_file.read_text(errors='replace')[-2_000:]}")
             time.sleep(0.005)
@@ -111,7 +111,7 @@ def service(folder: Path, settings: Mapping[str, str]) -> Generator[Server]:
 def _printed(module: str, settings: Mapping[str, str]) -> Generator[Server]:
     """Run a module that prints its port and serves until it is killed."""
     process = subprocess.Popen(
-        [sys.executable, "-m", module], cwd=ROOT, env=_environment(settings), stdout=subprocess.PIPE
+        [sys.executable, "-m", module], cwd=ROOT, env=environment(settings), stdout=subprocess.PIPE
     )
     with _stopped(process):
         assert process.stdout is not None
@@ -136,13 +136,14 @@ def _stopped(process: "subprocess.Popen[bytes]") -> Generator[None]:
             process.stdout.close()
 
 
-def _environment(settings: Mapping[str, str]) -> dict[str, str]:
+def environment(settings: Mapping[str, str]) -> dict[str, str]:
     """Return a minimal environment: no developer's settings, keys or proxies reach the measured process."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
     return {**kept, "PYTHONPATH": str(ROOT), "LANGSMITH_TRACING": "false", "LOG_LEVEL": "WARNING", **settings}
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a loopback port that nobody listens at."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -154,7 +155,8 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _answers(port: int) -> bool:
+def answers(port: int) -> bool:
+    """Tell whether a service answers /health there."""
     connection = HTTPConnection("127.0.0.1", port, timeout=1)
     try:
         connection.request("GET", "/health")
