@@ -57,6 +57,7 @@ from recollect.api.version import VERSION
 from recollect.graph.resources import Services, SharedServices, shared
 from recollect.graph.turns import TurnRunner
 from recollect.memory.memory import Memory
+from recollect.memory.transfer.status.import_records import ImportRecords
 from recollect.settings import Settings, current_settings
 
 ROUTERS = (
@@ -179,7 +180,7 @@ def _lifespan(
             app.state.services = opened
             app.state.turns = turns = TurnRunner(opened)
             memory = opened.memory
-            app.state.imports = imports = RunningImports()
+            app.state.imports = imports = RunningImports(ImportRecords(memory), errors.error_body)
             app.state.stop_bulk = memory.bulk.stop
             app.state.reindexer = reindexer = memory.operations.reindexer()
             app.state.mcp = mcp_door = mcp.McpDoor(memory)

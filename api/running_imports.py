@@ -1,73 +1,101 @@
-"""Keeps imports that go on behind their answer, for whoever sent them to ask about.
+"""Keeps imports that go on behind their answer: their tasks here, what became of them in the store.
 
-They are kept in this process alone: after a restart, or in another process, an id is unknown. Sending the lines again
-is right then, because the stored ones count as known.
+Any process of the service can be asked about them. After a kill an import is interrupted: sending the lines again is
+right then, because the stored ones count as known.
 """
 
 import asyncio
 import logging
-from dataclasses import dataclass
-from uuid import uuid4
+from collections.abc import Callable
+from typing import Any
 
 from recollect.memory.transfer.importing import ImportResult
-from recollect.memory.values.errors import RecollectError, Stopping
+from recollect.memory.transfer.status.import_records import BEAT_SECONDS, ImportRecord, ImportRecords, ImportState
+from recollect.memory.values.errors import RecollectError, Stopping, StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
-MOST_KEPT = 1_000
-"""How many ended imports are kept; the oldest go first. Those that run are bounded by the places for bulk work."""
+END_TRIES = 30
+"""How often the end of an import is written, BEAT_SECONDS apart, while the store is down; then it counts as lost."""
 
-
-@dataclass(frozen=True, slots=True)
-class RunningImport:
-    """An import that goes on, or has ended; `by` is the name of its caller."""
-
-    id: str
-    by: str
-    work: "asyncio.Task[ImportResult]"
-
-    @property
-    def error(self) -> RecollectError | None:
-        """Return the error that ended it; any other than the project's own is an internal one."""
-        if self.work.cancelled():
-            return Stopping()
-        problem = self.work.exception()
-        return problem if problem is None or isinstance(problem, RecollectError) else RecollectError()
+Work = asyncio.Task[ImportResult]
+Describe = Callable[[RecollectError], dict[str, Any]]
+"""Returns an error's JSON as the HTTP contract shows it."""
 
 
 class RunningImports:
-    """The imports of this process that go on behind their answer, and the last that ended."""
+    """The imports of this process that go on behind their answer."""
 
-    def __init__(self) -> None:
-        self._kept: dict[str, RunningImport] = {}
+    def __init__(self, records: ImportRecords, describe: Describe) -> None:
+        self._records = records
+        self._describe = describe
+        self._running = dict[asyncio.Task[None], Work]()
+        self._is_closing = False
 
-    def keep(self, work: "asyncio.Task[ImportResult]", *, by: str) -> RunningImport:
-        """Keep this work, and its result when it ends."""
-        kept = RunningImport(f"import-{uuid4().hex}", by, work)
-        self._kept[kept.id] = kept
-        work.add_done_callback(lambda _: self._ended(kept))
-        return kept
+    async def keep(self, work: Work, *, by: str) -> ImportRecord:
+        """Keep this work of the caller `by`, and say in the store how it ends.
 
-    def find(self, import_id: str) -> RunningImport | None:
-        """Return the import with this id."""
-        return self._kept.get(import_id)
+        Raises:
+            StoreUnavailable: nothing is kept.
+        """
+        record = await self._records.begin(caller=by)
+        watching = asyncio.create_task(self._watch(record, work), name="import-watch")
+        self._running[watching] = work
+        watching.add_done_callback(self._running.pop)
+        return record
+
+    async def find(self, import_id: str) -> ImportRecord | None:
+        """Return the import with this id, whichever process has it."""
+        return await self._records.find(import_id)
+
+    async def is_by(self, record: ImportRecord, caller: str) -> bool:
+        """Tell whether the caller of this name sent the lines."""
+        return await self._records.is_by(record, caller)
 
     async def close(self) -> None:
-        """Cancel those that run, and wait for their end."""
-        running = [kept.work for kept in self._kept.values() if not kept.work.done()]
-        for work in running:
+        """Cancel those that run, say so in the store, and wait for that."""
+        self._is_closing = True
+        for work in self._running.values():
             work.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*self._running, return_exceptions=True)
 
-    def _ended(self, kept: RunningImport) -> None:
-        problem = None if kept.work.cancelled() else kept.work.exception()
-        is_ours = problem is None or isinstance(problem, RecollectError)
-        logger.log(
-            logging.INFO if is_ours else logging.ERROR,
-            "import ended behind its answer",
-            exc_info=None if is_ours else problem,
-            extra={"action": "import_ended", "import_id": kept.id, "error": type(kept.error).__name__},
-        )
-        ended = [one.id for one in self._kept.values() if one.work.done()]
-        for import_id in ended[:-MOST_KEPT]:
-            del self._kept[import_id]
+    async def _watch(self, record: ImportRecord, work: Work) -> None:
+        while not work.done():
+            await asyncio.wait({work}, timeout=BEAT_SECONDS)
+            if not work.done():
+                try:
+                    record = await self._records.beat(record)
+                except StoreUnavailable:
+                    logger.warning("an import's beat waits", extra={"action": "import_beat", "import_id": record.id})
+        _log_end(record, work)
+        await self._end(record, *self._outcome(work))
+
+    async def _end(self, record: ImportRecord, state: ImportState, said: dict[str, Any]) -> None:
+        for _ in range(END_TRIES):
+            try:
+                return await self._records.end(record, state, said)
+            except StoreUnavailable:
+                if self._is_closing:
+                    return None
+                await asyncio.sleep(BEAT_SECONDS)
+        return None
+
+    def _outcome(self, work: Work) -> tuple[ImportState, dict[str, Any]]:
+        """Return how the work ended, with the JSON of its result or of its error."""
+        problem = None if work.cancelled() else work.exception()
+        if work.cancelled() or isinstance(problem, Stopping):
+            return "interrupted", {}
+        if problem is None:
+            return "done", work.result().as_json()
+        return "failed", self._describe(problem if isinstance(problem, RecollectError) else RecollectError())
+
+
+def _log_end(record: ImportRecord, work: Work) -> None:
+    problem = None if work.cancelled() else work.exception()
+    is_ours = problem is None or isinstance(problem, RecollectError)
+    logger.log(
+        logging.INFO if is_ours else logging.ERROR,
+        "import ended behind its answer",
+        exc_info=None if is_ours else problem,
+        extra={"action": "import_ended", "import_id": record.id, "error": type(problem).__name__},
+    )

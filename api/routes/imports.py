@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import partial
-from typing import IO, Annotated, Any, Literal
+from typing import IO, Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
@@ -19,7 +19,6 @@ from starlette.requests import ClientDisconnect
 from recollect.api.auth.caller import WhoCalls
 from recollect.api.errors import error_body, plain_error
 from recollect.api.routes.hanging_up import Sender
-from recollect.api.running_imports import RunningImport
 from recollect.api.schemas.answers import ErrorContent
 from recollect.api.schemas.requests import Id
 from recollect.api.state import OpenImports, OpenMemory
@@ -27,7 +26,7 @@ from recollect.memory.background.bulk import Bulk
 from recollect.memory.memory import Memory
 from recollect.memory.transfer.importing import ImportResult, SenderGone, import_lines
 from recollect.memory.transfer.line_source import SourceLine, split_lines
-from recollect.memory.values.errors import NotFound, TooLarge
+from recollect.memory.values.errors import ImportInterrupted, NotFound, TooLarge
 
 logger = logging.getLogger(__name__)
 
@@ -69,10 +68,10 @@ class ImportRunning(BaseModel):
 
 
 class ImportStatus(BaseModel):
-    """An import that went on behind its answer: with `done` the counts, with `failed` the error."""
+    """An import that went on behind its answer: with `done` the counts, with `failed` and `interrupted` the error."""
 
     import_id: str
-    status: Literal["running", "done", "failed"]
+    status: Literal["running", "done", "failed", "interrupted"]
     imported: int | None = None
     known: int | None = None
     failed: list[FailedLineAnswer] | None = None
@@ -129,9 +128,9 @@ async def post_import(
     goes_on = False
     try:
         if not await sender.wait_for(working, seconds=memory.config.import_answer_seconds):
+            kept = await imports.keep(working, by=caller.name)
             goes_on = True
-            kept = imports.keep(working, by=caller.name)
-            return JSONResponse(_as_json(kept), 202, {"Location": f"/api/import/{kept.id}"})
+            return JSONResponse(kept.as_json(), 202, {"Location": f"/api/import/{kept.id}"})
         result = working.result()
     except (ClientDisconnect, SenderGone):
         # The client has left and reads no answer. If it sends the lines again, the stored ones count as known.
@@ -148,26 +147,18 @@ async def post_import(
     "/api/import/{import_id}",
     response_model=None,
     summary="An import that goes on",
-    description="The import of a 202: `running`, `done` with its counts, or `failed` with its `error`. For "
-    "administrators, and for whoever sent it. 404 after a restart, or in another process of the service: send the "
-    "lines again then, the stored ones are `known`.",
+    description="The import of a 202: `running`, `done` with its counts, `failed` with its `error`, or `interrupted` "
+    "where its process has ended: send the lines again then, the stored ones are `known`. Any process of the service "
+    "can be asked, for 24 hours. For administrators, and for whoever sent it.",
     responses={200: {"model": ImportStatus}},
 )
 async def get_import(import_id: Id, imports: OpenImports, caller: WhoCalls) -> JSONResponse:
     """404 for somebody else's, too."""
-    kept = imports.find(import_id)
-    if kept is None or not (caller.is_admin or kept.by == caller.name):
+    kept = await imports.find(import_id)
+    if kept is None or not (caller.is_admin or await imports.is_by(kept, caller.name)):
         raise NotFound("There is no such import.")
-    return JSONResponse(_as_json(kept))
-
-
-def _as_json(kept: RunningImport) -> dict[str, Any]:
-    """Return the import's status, and with an end its result or its error."""
-    if not kept.work.done():
-        return {"import_id": kept.id, "status": "running"}
-    if kept.error is not None:
-        return {"import_id": kept.id, "status": "failed", **error_body(kept.error)}
-    return {"import_id": kept.id, "status": "done", **kept.work.result().as_json()}
+    lost = error_body(ImportInterrupted()) if kept.state == "interrupted" else {}
+    return JSONResponse({**kept.as_json(), **lost})
 
 
 async def _lines(body: AsyncIterator[bytes], memory: Memory) -> AsyncGenerator[SourceLine]:

@@ -1,4 +1,4 @@
-"""Client records: what OpenAI's wire keeps of a user beside the turns: rounds of tools that are open, conversations."""
+"""Client records: what clients come back for beside the turns: open rounds of tools, conversations, imports."""
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -10,14 +10,15 @@ from recollect.memory.values.scope import Scope
 
 MOST_RECORD_CHARACTERS = 8_000_000
 """The most characters of a record's content as JSON: a document of MongoDB holds 16 MB."""
-RecordKind = Literal["open_round", "conversation"]
+RecordKind = Literal["open_round", "conversation", "import"]
 
 
 @dataclass(frozen=True, slots=True)
 class ClientRecord:
     """One record of a thread. `content` is plain JSON; `expires_at` (UTC) is None where the record stays.
 
-    An open round waits for the results of a client's tools; a conversation is a thread that a client made by hand.
+    An open round waits for the results of a client's tools; a conversation is a thread that a client made by hand; an
+    import, of nobody's, says what became of it.
     """
 
     user_id: str

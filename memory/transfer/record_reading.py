@@ -75,6 +75,8 @@ def check_record(record: ClientRecord) -> None:
     Raises:
         Unfit: its id, its time or its content is none that is stored.
     """
+    if record.kind == "import":
+        raise Unfit("kind must be open_round or conversation")
     if record.kind == "conversation":
         if record.id != f"conversation/{record.thread_id}":
             raise Unfit("id must be that of the thread's conversation")

@@ -30,6 +30,7 @@ RecollectError
 │   └── ErasurePending            (goes on by itself)
 ├── Busy                    503   busy
 │   ├── ImportUnfinished          import_unfinished
+│   ├── ImportInterrupted         import_interrupted
 │   └── Stopping                  stopping
 ├── IssuerUnavailable       503   issuer_unavailable
 ├── ModelUnavailable        502   model_unavailable
@@ -245,6 +246,13 @@ class ImportUnfinished(Busy):
     """The import took longer than IMPORT_SECONDS. What came is stored; send the rest, or the same lines again."""
 
     code = "import_unfinished"
+    retry_after = 1
+
+
+class ImportInterrupted(Busy):
+    """The process that imported has ended. Send the same lines again: those that are stored count as known."""
+
+    code = "import_interrupted"
     retry_after = 1
 
 

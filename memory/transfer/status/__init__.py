@@ -1,0 +1,1 @@
+"""Says what became of imports that go on behind their answer."""
