@@ -28,8 +28,9 @@ lock: .venv/dev.stamp ## bring the lock files in step with pyproject.toml
 bench: .venv/dev.stamp ## measure a turn against the floor
 	.venv/bin/python -m benchmarks.turn $(ARGS)
 
-bench-recall: .venv/dev.stamp ## measure what recall finds on LoCoMo (LOCOMO_PATH)
+bench-recall: .venv/dev.stamp ## measure what recall finds on LoCoMo (LOCOMO_PATH), and for persons with an assistant
 	.venv/bin/python -m benchmarks.recall --folds $(ARGS)
+	.venv/bin/python -m benchmarks.assistant_recall
 
 bench-inspector: .venv/dev.stamp ## measure the inspector's pages for a user with 100,000 messages
 	.venv/bin/python -m benchmarks.inspector $(ARGS)

@@ -45,7 +45,7 @@ NO_SWEEP_SECONDS = 86_400.0
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print the tables, write JSON and PNG."""
     given = _arguments(arguments)
-    ran_on, base = machine(), _base()
+    ran_on, base = machine(), base_config()
     rows, raw = list[Row](), dict[str, Any]()
     if given.locomo is not None:
         talks = read_locomo(given.locomo)
@@ -82,7 +82,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return given
 
 
-def _base() -> MemoryConfig:
+def base_config() -> MemoryConfig:
     """Return the service's own configuration, with embedded stores, in a folder that is set later."""
     # A sweep would repair turns during their import, and its embedding would disturb the measured times.
     config = load_settings().memory().replace(mongodb_url=None, qdrant_url=None, sweep_seconds=NO_SWEEP_SECONDS)

@@ -62,6 +62,9 @@ def merge(scored: Sequence[Scored]) -> list[Merged]:
     merged = list[Merged]()
     for places in equal([one.candidate.entry for one in scored]):
         newest, *older = (scored[place] for place in places)
+        if not older:
+            merged.append(Merged(newest, older))
+            continue
         best = max(scored[place].score for place in places)
         if best > newest.score:
             parts = {**newest.scores, "repeated": best - newest.score}
