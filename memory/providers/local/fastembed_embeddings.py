@@ -1,6 +1,9 @@
 """Opens local embedding models through fastembed (ONNX; extra `local`)."""
 
 import asyncio
+import os
+import sys
+import threading
 from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -17,18 +20,28 @@ from recollect.memory.providers.local.local_model import LocalKind, LocalModel, 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
 
-_THREADS = 2
-"""One for documents and one that is free for queries, so that a search never waits for an import."""
+_QUERIES = 2
+"""So many queries are embedded at once; they never wait for documents."""
+_DOCUMENTS = max(1, min(4, (os.cpu_count() or 1) // 2))
+"""So many batches of documents are embedded at once, each by one core: the others are for whoever waits."""
+_NICENESS = 10
+"""How far the threads of documents stand back behind all others, as of `nice`."""
 _TEXT_CHARACTERS = 24_000
 
 
 class LocalEmbedder(LocalModel["TextEmbedding"], Embedder):
-    """Embedder over a loaded model. Of all callers' documents one batch is embedded at a time, in turns."""
+    """Embedder over a loaded model. Queries are embedded in `threads`, documents in `behind`, batch by batch.
 
-    def __init__(self, loaded: "TextEmbedding", *, name: str, threads: ThreadPoolExecutor) -> None:
+    Each run keeps to the thread that calls it, so that the priority of the thread is the priority of the work.
+    """
+
+    def __init__(
+        self, loaded: "TextEmbedding", *, name: str, threads: ThreadPoolExecutor, behind: ThreadPoolExecutor
+    ) -> None:
         super().__init__(loaded, name=name, threads=threads)
+        self._behind = behind
         # It is fair: a caller with a few texts waits for a batch of an import, not for the import.
-        self._documents = asyncio.Lock()
+        self._documents = asyncio.Semaphore(_DOCUMENTS)
 
     @property
     @override
@@ -44,7 +57,7 @@ class LocalEmbedder(LocalModel["TextEmbedding"], Embedder):
     @override
     async def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of a search text, of length 1."""
-        found = await self._run(lambda: list(self._loaded.query_embed([text[:_TEXT_CHARACTERS]])))
+        found = await self._run(self._threads, lambda: list(self._loaded.query_embed([text[:_TEXT_CHARACTERS]])))
         return found[0]
 
     @override
@@ -55,7 +68,7 @@ class LocalEmbedder(LocalModel["TextEmbedding"], Embedder):
         for places in batches_by_length(cut):
             batch = [cut[place] for place in places]
             async with self._documents:
-                vectors = await self._run(partial(self._passages, batch))
+                vectors = await self._run(self._behind, partial(self._passages, batch))
             by_place.update(zip(places, vectors, strict=True))
         return [by_place[place] for place in range(len(cut))]
 
@@ -66,13 +79,13 @@ class LocalEmbedder(LocalModel["TextEmbedding"], Embedder):
     def _passages(self, texts: list[str]) -> list[Any]:
         return list(self._loaded.passage_embed(texts))
 
-    async def _run(self, work: Any) -> list[Sequence[float]]:
+    async def _run(self, threads: ThreadPoolExecutor, work: Any) -> list[Sequence[float]]:
         def unit() -> list[Sequence[float]]:
             vectors = np.array(work(), dtype=np.float64)
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
             return list((vectors / np.where(lengths > 0, lengths, 1.0)).tolist())
 
-        return await asyncio.get_running_loop().run_in_executor(self._threads, unit)
+        return await asyncio.get_running_loop().run_in_executor(threads, unit)
 
 
 _KIND: "LocalKind[TextEmbedding]" = LocalKind(
@@ -92,5 +105,15 @@ async def open_local_embedder(name: str, *, path: Path | None) -> AsyncGenerator
     Raises:
         ConfigurationError: the package, the path or the model is missing, or the hub cannot be reached.
     """
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="embedder") as threads:
-        yield LocalEmbedder(await _KIND.load(name, path=path, threads=threads), name=name, threads=threads)
+    with (
+        ThreadPoolExecutor(_QUERIES, thread_name_prefix="embedder") as threads,
+        ThreadPoolExecutor(_DOCUMENTS, thread_name_prefix="embedder-documents", initializer=_stand_back) as behind,
+    ):
+        loaded = await _KIND.load(name, path=path, threads=threads, cores=1)
+        yield LocalEmbedder(loaded, name=name, threads=threads, behind=behind)
+
+
+def _stand_back() -> None:
+    """Lower the priority of this thread; only Linux has priorities of threads under the ids that Python knows."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

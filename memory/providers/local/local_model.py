@@ -71,11 +71,13 @@ class LocalKind(Generic[Loaded]):
     module: str
     class_name: str
 
-    async def load(self, name: str, *, path: Path | None, threads: ThreadPoolExecutor) -> Loaded:
+    async def load(
+        self, name: str, *, path: Path | None, threads: ThreadPoolExecutor, cores: int | None = None
+    ) -> Loaded:
         """Load the model `name` in `threads` from `path`, else from fastembed's cache, else from the model hub.
 
-        Checks first, for HUB_SECONDS at most, that the hub can be reached: fastembed itself tries for most of a
-        minute.
+        One run of the model takes so many `cores`; None: all. Checks first, for HUB_SECONDS at most, that the hub can
+        be reached: fastembed itself tries for most of a minute.
 
         Raises:
             ConfigurationError: the package, the path or the model is missing, or the hub cannot be reached.
@@ -83,11 +85,11 @@ class LocalKind(Generic[Loaded]):
         if path is not None and not await asyncio.to_thread(path.is_dir):
             raise ConfigurationError(f"{self.path_setting} is not a folder: it has to hold a model's files.")
         loop = asyncio.get_running_loop()
-        loaded = await loop.run_in_executor(threads, self._load, name, path, True)
+        loaded = await loop.run_in_executor(threads, self._load, name, path, cores, True)
         if loaded is None:
             await self._reach_hub()
             logger.info("fetching a local model", extra={"action": "model_download", "model": name})
-            loaded = await loop.run_in_executor(threads, self._load, name, None, False)
+            loaded = await loop.run_in_executor(threads, self._load, name, None, cores, False)
         if loaded is None:
             raise ConfigurationError(
                 f"The {self.what} could not be fetched from the model hub: set {self.path_setting} to a folder with "
@@ -95,7 +97,7 @@ class LocalKind(Generic[Loaded]):
             )
         return loaded
 
-    def _load(self, name: str, path: Path | None, local_only: bool) -> Loaded | None:
+    def _load(self, name: str, path: Path | None, cores: int | None, local_only: bool) -> Loaded | None:
         """Return the model, or None where it is missing and no path was given."""
         model_class = self._import()
         files = {str(model["model"]).lower(): str(model["model_file"]) for model in model_class.list_supported_models()}
@@ -105,7 +107,7 @@ class LocalKind(Generic[Loaded]):
             )
         where: dict[str, Any] = {"specific_model_path": str(path)} if path else {}
         try:
-            return model_class(name, local_files_only=local_only, **where)
+            return model_class(name, threads=cores, local_files_only=local_only, **where)
         except Exception as error:  # onnxruntime's and the hub's errors have no base in common
             logger.debug("a local model did not load", exc_info=error, extra={"action": "model_load_failed"})
             if path is None:
