@@ -33,6 +33,10 @@ SWEEPS: Mapping[tuple[str, frozenset[str]], str] = {
     ("documents", frozenset[str]()): "whether anybody has a document, so that searches need not ask again",
     ("documents", frozenset({"status"})): "documents that a stopped process has left unfinished",
     ("client_records", frozenset({"expires_at"})): "records that have expired",
+    **{
+        (held, frozenset({"user_id"})): "all users, one after another, whose items lack the terms of filter keys"
+        for held in ("conversations", "user_facts", "threads", "documents")
+    },
 }
 """The service's own queries over all users, by collection and fields: each is in the table of docs/servers.md."""
 
