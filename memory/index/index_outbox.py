@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 SWEEP_USERS = 1_000
 SOON_SECONDS = 5.0
 """How long a caller waits for points, in seconds, before they are left to the background."""
+LATER_SECONDS = 1.5
+"""How long facts of a turn wait for its index step, in seconds, which embeds them with the turn's messages."""
 AT_ONCE = 8
 """How many users are worked on in the background at once."""
 
@@ -50,6 +52,7 @@ class IndexOutbox:
         self._sweep = Sweep("points-sweep", self._see_to_owing, seconds=sweep_seconds)
         self._seen: set[str] | None = None
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
+        self._later: dict[str, asyncio.TimerHandle] = {}
         self._worker = KeyedWorker("points-user", self.sync, at_once=AT_ONCE, failed=_log_waiting)
 
     def start(self) -> None:
@@ -58,12 +61,47 @@ class IndexOutbox:
 
     async def close(self) -> None:
         """Stop all work; unindexed records keep their flag."""
+        for user_id in list(self._later):
+            self._no_longer_later(user_id)
         await self._sweep.close()
         await self._worker.close()
 
     def notify(self, user_id: str) -> None:
         """Index this user's records in the background, and retry for as long as an outage lasts."""
+        self._no_longer_later(user_id)
         self._worker.wake(user_id)
+
+    def notify_later(self, user_id: str) -> None:
+        """Index this user's records after `LATER_SECONDS`, unless `index_beside` has done so before."""
+        if user_id not in self._later:
+            self._later[user_id] = asyncio.get_running_loop().call_later(LATER_SECONDS, self.notify, user_id)
+
+    async def index_beside(
+        self, user_id: str, entries: Sequence[Entry], preceding: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Index `entries` of this user, and in the same calls the records of `notify_later`.
+
+        `preceding` are texts as `make_points` takes them. A record that cannot be indexed now is left to the
+        background, and holds up no entry.
+
+        Raises:
+            StoreUnavailable, ModelUnavailable, ValueError: the entries are not indexed.
+        """
+        if not self._no_longer_later(user_id):
+            await self._index.upsert(await make_points(entries, self._embedder, preceding=preceding))
+            return
+        try:
+            async with self._lock(user_id):
+                owed = await self._owed(user_id)
+                made = await make_points([*entries, *_entries_of(owed)], self._embedder, preceding=preceding)
+                await self._index.upsert(made)
+                changed = [item for item in owed if not await self._finished(item)]
+                await self._follow([await self._again(item) for item in changed])
+        except (RecollectError, ValueError) as error:
+            self.notify(user_id)
+            if is_outage(error):
+                raise
+            await self._index.upsert(await make_points(entries, self._embedder, preceding=preceding))
 
     async def sync(self, user_id: str) -> None:
         """Index all unindexed records of this user now.
@@ -73,9 +111,11 @@ class IndexOutbox:
             ValueError: the embedder's vector does not fit the index.
         """
         # One pass per user at a time in this process; another process may run one too, which `_follow` expects.
-        async with self._locks.setdefault(user_id, asyncio.Lock()):
+        async with self._lock(user_id):
             while owed := await self._owed(user_id):
                 await self._settle(owed)
+                if len(owed) < EMBED_BATCH:
+                    return  # there were no more; whoever has written one since then notifies
 
     async def sync_soon(self, user_id: str) -> None:
         """Run `sync` at once, and wait for it at most `SOON_SECONDS`; the background does the rest after a failure."""
@@ -83,12 +123,24 @@ class IndexOutbox:
 
     async def settled(self, user_id: str) -> None:
         """Wait for the background work on this user, at most `SOON_SECONDS`."""
+        if user_id in self._later:
+            self.notify(user_id)
         await self._worker.settled(user_id, seconds=SOON_SECONDS)
 
     async def users(self) -> list[str]:
         """Return the users with unindexed records, of facts and of threads at most `SWEEP_USERS` each."""
         facts = await self._store.facts.owed_users(limit=SWEEP_USERS)
         return list(dict.fromkeys([*facts, *await self._store.threads.owed_users(limit=SWEEP_USERS)]))
+
+    def _lock(self, user_id: str) -> asyncio.Lock:
+        return self._locks.setdefault(user_id, asyncio.Lock())
+
+    def _no_longer_later(self, user_id: str) -> bool:
+        """Take back a `notify_later`, and return whether there was one."""
+        timer = self._later.pop(user_id, None)
+        if timer is not None:
+            timer.cancel()
+        return timer is not None
 
     async def _owed(self, user_id: str) -> list[_Owed]:
         facts = await self._store.facts.owed(user_id=user_id, limit=EMBED_BATCH)
@@ -119,12 +171,15 @@ class IndexOutbox:
         # First the point, then the flag: after a kill between the two the point is made once more. The flag is set only
         # on the revision that the point was made from, so that a record which changed meanwhile goes through again.
         while owed:
-            await self._index.upsert(await make_points([item.entry for item in owed if item.entry], self._embedder))
-            for item in owed:
-                if item.entry is None:
-                    await self._index.remove(user_id=item.document.user_id, ids=[item.point_id])
-            changed = [item for item in owed if not await self._mark(item)]
+            await self._index.upsert(await make_points(_entries_of(owed), self._embedder))
+            changed = [item for item in owed if not await self._finished(item)]
             owed = [await self._again(item) for item in changed]
+
+    async def _finished(self, owed: _Owed) -> bool:
+        """Remove the point where there must be none, then mark the revision, as `_mark` does."""
+        if owed.entry is None:
+            await self._index.remove(user_id=owed.document.user_id, ids=[owed.point_id])
+        return await self._mark(owed)
 
     async def _mark(self, owed: _Owed) -> bool:
         """Mark the revision as indexed. Return False if it changed; True if it is gone and its point is removed."""
@@ -158,6 +213,10 @@ class IndexOutbox:
         for user_id in owing if self._seen is None else owing & self._seen:
             self.notify(user_id)
         self._seen = owing
+
+
+def _entries_of(owed: Sequence[_Owed]) -> list[Entry]:
+    return [item.entry for item in owed if item.entry is not None]
 
 
 def _of_fact(fact: Fact) -> _Owed:

@@ -2,7 +2,7 @@
 
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from uuid import UUID
@@ -42,6 +42,8 @@ PRECEDING = 3
 PLACES, SAMPLED, COMPARED = 16, 64, 8
 """A start samples the index: the number of places, of points at each, and of those that are compared with the store."""
 
+Indexing = Callable[[str, Sequence[Entry], Mapping[str, Sequence[str]]], Awaitable[None]]
+"""Indexes entries of a user, given the texts before them as `make_points` takes them, and what else is owed."""
 Progress = Callable[[int, int], None]
 """Called with the number of points that are done, and of all."""
 
@@ -114,11 +116,15 @@ async def _weigh(texts: Sequence[tuple[str, Sequence[str]]], bulk: Bulk | None) 
 
 @dataclass(frozen=True, slots=True)
 class IndexStep(StepWork):
-    """Makes the points of a turn's messages. Their ids are derived, so that running it twice has the effect of once."""
+    """Makes the points of a turn's messages. Their ids are derived, so that running it twice has the effect of once.
+
+    With `beside` they are made together with those of the facts that the turn has taught.
+    """
 
     index: VectorIndex
     embedder: Embedder
     timeline: Timeline
+    beside: Indexing | None = None
 
     @override
     async def run(self, turn: Turn, update: Update, save: Save) -> Update:
@@ -142,7 +148,10 @@ class IndexStep(StepWork):
         """Embed and index these messages of one turn."""
         before = await preceding_texts(self.timeline, messages)
         entries = [episode(message) for message in messages]
-        await self.index.upsert(await make_points(entries, self.embedder, preceding=before))
+        if self.beside is not None and messages:
+            await self.beside(messages[0].user_id, entries, before)
+        else:
+            await self.index.upsert(await make_points(entries, self.embedder, preceding=before))
         logger.debug("points made", extra={"action": "points_made", "ids": [entry.id for entry in entries]})
 
 

@@ -1,4 +1,4 @@
-"""Caches the vectors of queries, so that a search text is not embedded twice."""
+"""Caches the vectors of queries, so that a search text is embedded once, also where it is a message to index."""
 
 import asyncio
 from array import array
@@ -32,7 +32,8 @@ class CachedEmbedder(ForwardingEmbedder):
     It keeps digests in place of texts, and of vectors at most `most` times the dimension times 8 bytes: 6 MiB for 512
     of 1,536 dimensions. A cached vector equals the original to the last bit. Equal queries at the same time share one
     call, which is cancelled when nobody waits for it any more; a failure is raised to all who wait, and is not cached.
-    Documents are not cached, because a text is indexed once.
+    Documents are not cached, because a text is indexed once; a message that was searched for takes its query's vector
+    where the embedder embeds queries and documents alike.
     """
 
     def __init__(self, embedder: Embedder, *, most: int = MOST_KEPT) -> None:
@@ -59,6 +60,20 @@ class CachedEmbedder(ForwardingEmbedder):
             self._kept.move_to_end(key)
             return kept.tolist()
         return (await self._shared(key, text)).tolist()
+
+    @override
+    async def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
+        """Return the texts' vectors: cached ones of queries where they are the same, the others in one call.
+
+        Raises:
+            ModelUnavailable: the embedder cannot serve; nothing of the call is kept.
+        """
+        if not self.embeds_alike:
+            return await super().embed_documents(texts)
+        known = {text: kept.tolist() for text in texts if (kept := self._kept.get(_key(self.model, text))) is not None}
+        missing = [text for text in texts if text not in known]
+        found = iter(await super().embed_documents(missing) if missing else ())
+        return [known[text] if text in known else next(found) for text in texts]
 
     async def _shared(self, key: _Key, text: str) -> "array[float]":
         asked = self._asked.get(key)

@@ -34,6 +34,11 @@ class ServingEmbedder(Embedder):
     def knows_meaning(self) -> bool:
         return self._sides.serving.embedder.knows_meaning
 
+    @property
+    @override
+    def embeds_alike(self) -> bool:
+        return self._sides.serving.embedder.embeds_alike
+
     async def steady(self) -> Embedder:
         """Return the embedder of the side that serves now, for work that no switch may split."""
         return (await self._sides.settled()).embedder

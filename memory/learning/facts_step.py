@@ -94,22 +94,37 @@ class FactsStep(StepWork):
         """Learn from `turn`, or undo it; see `StepWork.run`. Plan the agent's own proposals before asking the model."""
         message = turn.message
         fence = await self._fence(turn)
+        ended: Update | None = None
         try:
-            # Taken back first, so that the new answer is not compared with facts of the previous one.
-            if update.earlier is not None and not update.earlier.done:
-                update = await self._take_earlier_back(turn, update, save)
-            if update.undo is not None and not update.undo.done:
-                return await undo_turn(self.store.facts, turn, update, now=self.clock())
-            # Writes that were recorded before a kill, or by a person who applied a preview.
-            await self._write(message, update.writes, fence)
-            keep = partial(self._keep, message=message, save=save, fence=fence)
-            if update.proposals:
-                update = await self._take_proposals(turn, update, keep)
-            if not update.planned:
-                update = await self._learn(turn, update, keep)
-            return update
+            ended = await self._run(turn, update, save, fence)
+            return ended
         finally:
-            self.points.notify(message.user_id)
+            if ended is None or ended.writes or ended.undo or ended.earlier:
+                self._notify(message.user_id, update)
+
+    async def _run(self, turn: Turn, update: Update, save: Save, fence: Fence) -> Update:
+        message = turn.message
+        # Taken back first, so that the new answer is not compared with facts of the previous one.
+        if update.earlier is not None and not update.earlier.done:
+            update = await self._take_earlier_back(turn, update, save)
+        if update.undo is not None and not update.undo.done:
+            return await undo_turn(self.store.facts, turn, update, now=self.clock())
+        # Writes that were recorded before a kill, or by a person who applied a preview.
+        await self._write(message, update.writes, fence)
+        keep = partial(self._keep, message=message, save=save, fence=fence)
+        if update.proposals:
+            update = await self._take_proposals(turn, update, keep)
+        if not update.planned:
+            update = await self._learn(turn, update, keep)
+        return update
+
+    def _notify(self, user_id: str, update: Update) -> None:
+        """Have new facts indexed: by the turn's index step where that is still to come, else in the background."""
+        index = update.steps.get("index")
+        if index is not None and index.is_due(self.clock()):
+            self.points.notify_later(user_id)
+        else:
+            self.points.notify(user_id)
 
     @override
     async def deferred(self, turns: Sequence[tuple[Turn, Update]]) -> Deferred:

@@ -104,7 +104,7 @@ async def open_memory(
         stores.fences.listeners.append(facts_step.forget)
         steps: dict[StepName, StepWork] = {
             "facts": facts_step,
-            "index": IndexStep(index, embedder, store.timeline),
+            "index": IndexStep(index, embedder, store.timeline, points.index_beside),
             "summary": SummaryStep(store, models.summariser, config, clock, points),
         }
         updater = Updater(

@@ -31,6 +31,14 @@ class Embedder(Protocol):
         """
         ...
 
+    @property
+    def embeds_alike(self) -> bool:
+        """Tell whether a text has one vector, be it searched for or found: False unless the embedder is known to.
+
+        A query's vector is then used again where its text is indexed.
+        """
+        return False
+
     @abstractmethod
     async def dimension(self) -> int:
         """Return the length of the vectors; asks the model once where no setting or table says it."""
@@ -154,6 +162,11 @@ class ForwardingEmbedder(Embedder):
     @override
     def knows_meaning(self) -> bool:
         return self.embedder.knows_meaning
+
+    @property
+    @override
+    def embeds_alike(self) -> bool:
+        return getattr(self.embedder, "embeds_alike", False)  # embedders of other programs may not have it
 
     @override
     async def dimension(self) -> int:

@@ -46,6 +46,12 @@ class LexicalEmbedder(Embedder):
         """Return False: it knows only words and their parts."""
         return False
 
+    @property
+    @override
+    def embeds_alike(self) -> bool:
+        """Return True: it hashes every text by the same rules."""
+        return True
+
     @override
     async def dimension(self) -> int:
         """Return 1,024."""

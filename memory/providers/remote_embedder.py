@@ -67,6 +67,12 @@ class RemoteEmbedder(Embedder):
         """Return True: a trained model knows meaning."""
         return True
 
+    @property
+    @override
+    def embeds_alike(self) -> bool:
+        """Return True: queries are sent as documents are."""
+        return True
+
     @override
     async def dimension(self) -> int:
         """Return the vectors' length; ask the model with one word where it is unknown.
@@ -199,6 +205,12 @@ class QueryingEmbedder(RemoteEmbedder):
             ping=ping,
         )
         self._client = client
+
+    @property
+    @override
+    def embeds_alike(self) -> bool:
+        """Return False: the models embed queries otherwise."""
+        return False
 
     @override
     async def embed_query(self, text: str) -> Sequence[float]:

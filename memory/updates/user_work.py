@@ -30,6 +30,11 @@ RETRY = timedelta(seconds=0.5)
 LATEST = timedelta(hours=1)
 """How long to wait before deferred turns are looked at again; a new turn of the user ends the wait."""
 
+_TAKES_ALONG: Mapping[StepName, StepName] = {"index": "facts"}
+"""The index step embeds what the facts step of its turn has taught, in one call with the turn's messages."""
+TOGETHER_SECONDS = 1.0
+"""The longest, in seconds, that a step waits for the one whose results it takes along, so that no model holds it up."""
+
 Save = Callable[[Update], Awaitable[None]]
 Deferred = Mapping[str, datetime | None]
 """Turns, by id, whose step waits for other turns, with the time (UTC) at which it starts at the latest, if any."""
@@ -89,6 +94,7 @@ class UserWork:
         self._turns: dict[str, Turn] = {}
         self._updates: dict[str, Update] = {}
         self._deferred: dict[StepName, Deferred] = {}
+        self._held_until: dict[str, float] = {}  # by turn
         self._more = True
         self._writing = asyncio.Lock()
 
@@ -147,15 +153,18 @@ class UserWork:
             while True:
                 await self._read()
                 await self._defer()
+                held = list[float]()
                 for name in self._context.steps:
                     turn = None if name in tasks else self._due(name)
-                    if turn is not None:
+                    if turn is not None and (until := self._held(name, turn)) is not None:
+                        held.append(until)
+                    elif turn is not None:
                         tasks[name] = asyncio.create_task(self._run_step(name, turn), name=f"update-{name}")
                 if not tasks:
                     if self._has_to_read():
                         continue
                     return self._next_due()
-                await self._wait_for_one(tasks)
+                await self._wait_for_one(tasks, held)
                 for name, task in list(tasks.items()):
                     if task.done():
                         del tasks[name]
@@ -166,11 +175,17 @@ class UserWork:
                 task.cancel()
             await asyncio.gather(*tasks.values(), return_exceptions=True)
 
-    async def _wait_for_one(self, tasks: Mapping[StepName, asyncio.Task[None]]) -> None:
-        """Wait until a queue's step has ended, `wake` is set, or the back-off of an idle queue has passed."""
+    async def _wait_for_one(self, tasks: Mapping[StepName, asyncio.Task[None]], held: Sequence[float]) -> None:
+        """Wait until a queue's step has ended, `wake` is set, or the back-off of an idle queue has passed.
+
+        A step that is `held` until a time of the event loop ends the wait too.
+        """
         wake = asyncio.create_task(self.wake.wait(), name="update-wake")
         due = self._next_due(besides=tasks)
-        seconds = max(0.0, (due - self._context.clock()).total_seconds()) if due is not None else None
+        left = [until - asyncio.get_running_loop().time() for until in held]
+        if due is not None:
+            left.append((due - self._context.clock()).total_seconds())
+        seconds = max(0.0, min(left)) if left else None
         try:
             await asyncio.wait({wake, *tasks.values()}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -228,6 +243,19 @@ class UserWork:
         if pending is None or not pending[1].is_due(self._context.clock()):
             return None
         return self._turns[pending[0]]
+
+    def _held(self, name: StepName, turn: Turn) -> float | None:
+        """Return until when (of the loop's time) the step waits for the first try of the one whose results it takes.
+
+        None if it need not wait.
+        """
+        turn_id, taken = turn.message.turn_id, _TAKES_ALONG.get(name)
+        before = self._pending(taken) if taken is not None else None
+        if before is None or before[0] != turn_id or before[1].tries or not before[1].is_due(self._context.clock()):
+            return None
+        now = asyncio.get_running_loop().time()
+        until = self._held_until.setdefault(turn_id, now + TOGETHER_SECONDS)
+        return until if now < until else None
 
     def _next_due(self, *, besides: Container[StepName] = ()) -> datetime | None:
         """Return when the next step comes due: at the end of a back-off or of a deferral."""
@@ -301,6 +329,7 @@ class UserWork:
             self._context.recorded(self.user_id, turn_id, update)
             if update.status != "pending":
                 del self._updates[turn_id], self._turns[turn_id]
+                self._held_until.pop(turn_id, None)
 
     async def _let_go(self, name: StepName, turn: Turn) -> None:
         """Take back what the step wrote if its record was refused because the turn was deleted."""

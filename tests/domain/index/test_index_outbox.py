@@ -10,10 +10,11 @@ import pytest
 from recollect.memory.index.expected import fact_entry, summary_entry
 from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.ports.store import Store
-from recollect.memory.ports.vector_index import VectorIndex
+from recollect.memory.ports.vector_index import VectorIndex, episode
 from recollect.memory.values.errors import ModelUnavailable
 from recollect.memory.values.fact import Ended, Fact
 from recollect.memory.values.scope import GLOBAL_USER, Scope
+from recollect.memory.values.turn import Message
 from tests.contracts.store.samples import NOW
 from tests.domain.support.indexed import CountingEmbedder, all_ids, archive, called_for_ids, learn, point_of
 from tests.domain.support.updating import eventually
@@ -58,6 +59,36 @@ async def test_open_facts_get_points_and_ended_ones_lose_them(store: Store, inde
     assert await all_ids(index) == [point_of(other)]
     assert (await stored(store, fact)).indexed
     assert await points.users() == []
+
+
+async def test_what_waits_for_a_turn_is_indexed_beside_it_in_one_call(store: Store, index: VectorIndex) -> None:
+    points = IndexOutbox(store, index, embedder := CountingEmbedder(refuses="Unspeakable"))
+    fact = await learn(store)
+    points.notify_later("ada")
+    message = episode(Message("ada", "t1", "turn7", "user", "Hello.", NOW))
+    await points.index_beside("ada", [message], {})
+    assert embedder.calls == 1
+    assert (await stored(store, fact)).indexed
+    refused = await learn(store, "f2", key=None, statement="Unspeakable.")
+    points.notify_later("ada")
+    other = episode(Message("ada", "t1", "turn8", "user", "Hello again.", NOW))
+    await points.index_beside("ada", [other], {})
+    assert sorted(await all_ids(index)) == sorted([point_of(fact), message.id, other.id])
+    assert not (await stored(store, refused)).indexed
+    await points.close()
+
+
+async def test_what_waits_for_a_turn_that_never_comes_is_indexed_by_itself(store: Store, index: VectorIndex) -> None:
+    points = IndexOutbox(store, index, CountingEmbedder())
+    fact = await learn(store)
+    points.notify_later("ada")
+    points.notify_later("ada")
+    await points.settled("ada")
+    assert (await stored(store, fact)).indexed
+    await learn(store, "f2", key=None, statement="Ada likes tea.")
+    points.notify_later("ada")
+    await nothing_owed(points)
+    await points.close()
 
 
 async def test_a_fact_is_found_where_it_belongs(store: Store, index: VectorIndex) -> None:

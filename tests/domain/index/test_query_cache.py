@@ -15,6 +15,7 @@ class ScriptedEmbedder:
     def __init__(self) -> None:
         self.model = "scripted"
         self.knows_meaning = True
+        self.embeds_alike = False
         self.calls = Counter[str]()
         self.cancelled = 0
         self.failures = 0
@@ -68,6 +69,17 @@ async def test_everything_else_is_the_embedders_own(scripted: ScriptedEmbedder) 
     await cached.embed_query("ab")
     await cached.ping()
     assert scripted.calls == {"ab": 3, "ping": 1}
+
+
+async def test_a_message_that_was_searched_for_takes_its_query_s_vector(scripted: ScriptedEmbedder) -> None:
+    scripted.embeds_alike = True
+    cached = CachedEmbedder(scripted)
+    asked = await cached.embed_query("ab")
+    assert await cached.embed_documents(["abc", "ab", "abcd", "ab"]) == [[3.0] * 3, asked, [4.0] * 3, asked]
+    assert await cached.embed_documents(["ab"]) == [asked]
+    assert scripted.calls == {"ab": 1, "abc": 1, "abcd": 1}
+    cached.clear()
+    assert await cached.embed_documents(["ab"]) == [[2.0] * 3]
 
 
 async def test_the_model_is_part_of_what_is_remembered(scripted: ScriptedEmbedder) -> None:

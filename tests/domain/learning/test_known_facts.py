@@ -29,6 +29,7 @@ class Counting:
     calls: int = 0
     down: bool = False
     knows_meaning = False
+    embeds_alike = False
 
     @property
     def model(self) -> str:

@@ -31,6 +31,7 @@ class CountingEmbedder:
     """The lexical embedder, counting texts; it can be made to fail, and waits while its gate is shut."""
 
     texts: list[str] = field(default_factory=list[str])
+    calls: int = 0
     fails_after: int | None = None
     refuses: str | None = None
     outage: bool = False
@@ -38,6 +39,7 @@ class CountingEmbedder:
     waiting: int = 0
     model = "lexical-v1"
     knows_meaning = False
+    embeds_alike = False
 
     def __post_init__(self) -> None:
         self.gate.set()
@@ -57,6 +59,7 @@ class CountingEmbedder:
         if self.refuses is not None and any(self.refuses in text for text in texts):
             raise ModelUnavailable(outage=False)
         self.texts += texts
+        self.calls += 1
         return await LexicalEmbedder().embed_documents(texts)
 
     async def ping(self) -> None:
