@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from recollect.api.cli import embedder, keys
 from recollect.api.cli.command_context import (
@@ -25,7 +24,7 @@ from recollect.api.cli.command_context import (
     User,
     read_context,
 )
-from recollect.api.cli.ending import end_command
+from recollect.api.cli.listed_commands import ListedCommands
 from recollect.api.cli.terminal import terminal
 from recollect.api.telemetry.log import configure_logging
 from recollect.api.version import VERSION
@@ -38,7 +37,13 @@ if TYPE_CHECKING:
     from recollect.memory.values.mem_config import MemoryConfig
     from recollect.settings import Settings
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Recollect: an agent service that remembers.")
+app = typer.Typer(
+    cls=ListedCommands,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Recollect: an agent service that remembers.",
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -49,7 +54,7 @@ def root(
     """Recollect: an agent service that remembers."""
     context.obj = _told
     if version:
-        Console().print(VERSION)
+        typer.echo(VERSION)
         raise typer.Exit
 
 
@@ -343,4 +348,6 @@ def main() -> None:
     try:
         app()
     except RecollectError as error:
+        from recollect.api.cli.ending import end_command
+
         end_command(error)

@@ -10,7 +10,7 @@ from recollect.api.cli.main import app
 
 HEAVY = [
     *("dateparser", "fastapi", "httpx", "langgraph", "mcp", "openai", "prompt_toolkit", "pydantic", "pymongo"),
-    *("qdrant_edge", "uvicorn"),
+    *("markdown_it", "pygments", "qdrant_edge", "rich", "uvicorn"),
 ]
 COMMANDS = {
     *("serve", "worker", "mcp", "chat", "facts", "search", "threads", "stats"),
@@ -38,5 +38,7 @@ def test_help_loads_nothing_heavy() -> None:
         [sys.executable, "-c", script], input=json.dumps(HEAVY), capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "chat" in done.stdout
+    headings = [line for line in done.stdout.splitlines() if line.endswith(":")]
+    assert headings == ["Options:", "Serve and talk:", "Look after:", "Bring and take:"]
+    assert "  chat " in done.stdout
     assert json.loads(done.stdout.splitlines()[-1]) == []

@@ -1,6 +1,7 @@
 """Opens the chat models of OpenAI and of every server with its protocol."""
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -21,6 +22,8 @@ from recollect.memory.providers.wire import Allowance
 _PATH = "/chat/completions"
 _END = b"[DONE]"
 _OBSERVERS = "langchain_core.callbacks"
+_TRACING = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
+"""The variables of the environment that switch LangSmith's traces on."""
 
 
 class OpenAIAsking(Asking):
@@ -91,8 +94,13 @@ def _enter_observed() -> Callable[..., Awaitable[Asking]]:
 
 
 async def _is_observed() -> bool:
-    """Tell whether a call through LangChain would be shown to a handler: of the run around it, or of a tracer."""
+    """Tell whether a call through LangChain would be shown to a handler: of the run around it, or of a tracer.
+
+    Where nobody has imported LangChain there is no run around it, and the environment alone can ask for a tracer.
+    """
     if _OBSERVERS not in sys.modules:
+        if not any(os.environ.get(name, "false").lower() not in {"", "false"} for name in _TRACING):
+            return False
         await asyncio.to_thread(import_module, _OBSERVERS)
     from langchain_core.callbacks import AsyncCallbackManager
     from langchain_core.runnables import ensure_config
