@@ -92,7 +92,7 @@ class Gathering:
             only_period=options.time == "filter",
             has_context=self.embedder.knows_meaning,
             with_vectors=options.mmr_lambda is not None,
-            preferred=request.preferred,
+            preferred=request.preferred if request.is_beyond_window else None,
         )
 
     async def _tagged(self, request: Request, tags: Sequence[str], now: datetime) -> list[str]:

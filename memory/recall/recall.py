@@ -132,7 +132,8 @@ class Recall:
         turns += [turn_id for turn_id in known if turn_id not in turns]
         if documents.without(given).is_nothing and not await self._has_more(searched, len(turns)):
             return Recalled(whole)
-        is_preferred = options.scope == "auto" and await self._has_turns_beyond(scope, len(shown))
+        preferred = scope.thread_id if options.scope == "auto" else None
+        is_beyond_window = preferred is not None and await self._has_turns_beyond(scope, len(shown))
         request = Request(
             searched,
             text,
@@ -140,7 +141,8 @@ class Recall:
             shown=turns,
             for_turn=True,
             thread_id=scope.thread_id,
-            preferred=scope.thread_id if is_preferred else None,
+            preferred=preferred,
+            is_beyond_window=is_beyond_window,
             searchable=documents.without(given),
             given=given,
         )

@@ -18,7 +18,8 @@ class Request:
     `for_turn`: a turn asks, of the thread `thread_id` where it has one. It gets the thread's summary and the keyed and
     pinned facts in any case, so they are no hits; the user's own facts count as well as the thread's. `preferred` is
     the thread whose hits go before those of the user's other threads, unless these score more by `scope_margin`:
-    `scope` is the user's then. `searchable` are the documents to search, `given` the ids of those that the caller shows
+    `scope` is the user's then. It names candidates of its own if it `is_beyond_window`, so that it has turns that the
+    caller does not show. `searchable` are the documents to search, `given` the ids of those that the caller shows
     already.
     """
 
@@ -29,6 +30,7 @@ class Request:
     for_turn: bool = False
     thread_id: str | None = None
     preferred: str | None = None
+    is_beyond_window: bool = True
     searchable: SearchableDocuments = NOTHING
     given: frozenset[str] = frozenset()
 
