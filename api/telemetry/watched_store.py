@@ -20,6 +20,7 @@ from recollect.memory.ports.documents import Documents
 from recollect.memory.ports.embedder import EmbedderChoices
 from recollect.memory.ports.erasures import Erasures
 from recollect.memory.ports.facts import Facts
+from recollect.memory.ports.filtering.filter_terms import FilterTerms
 from recollect.memory.ports.imports import Imports
 from recollect.memory.ports.keys import Keys
 from recollect.memory.ports.observing import UNWATCHED
@@ -65,6 +66,7 @@ class WatchedStore(Store):
         self.keys = _watched(Keys, store.keys, "keys", watch)
         leases = store.rate_leases
         self.rate_leases = None if leases is None else _watched(RateLeases, leases, "rate_leases", watch)
+        self.filter_terms = _watched(FilterTerms, store.filter_terms, "filter_terms", watch)
         self.sessions = _watched(Sessions, store.sessions, "sessions", watch)
         self.client_records = _watched(ClientRecords, store.client_records, "client_records", watch)
         self.embedder_choices = _watched(EmbedderChoices, store.embedder_choices, "embedder_choices", watch)

@@ -45,7 +45,7 @@ async def look(users: Users, port: int) -> Found:
         there = Counter(said)
         found.lost += sum(1 for text in answered if not there[text])
         found.twice += sum(count - 1 for count in there.values())
-        # What was given up may stand between; what was answered keeps the order in which it was said.
+        # A turn that was given up may stand between; the answered ones keep the order in which they were said.
         kept = [text for text in said if text in set(answered)]
         found.out_of_order += kept != answered and sorted(kept) == sorted(answered)
         found.not_learned += await _not_learned(connection, users, number)
