@@ -54,7 +54,10 @@ def user_id(number: int) -> str:
 
 @dataclass(slots=True)
 class Talked:
-    """Collects what a load brought: turns' `latencies` in seconds, tries again included; `owed` at times from its begin."""
+    """Collects what a load brought.
+
+    `latencies` of turns in seconds, tries again included; `owed` at seconds from its begin.
+    """
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list[float])
