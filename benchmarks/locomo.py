@@ -6,7 +6,7 @@ Maharana et al., "Evaluating Very Long-Term Conversational Memory of LLM Agents"
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,16 @@ def read_locomo(path: Path) -> list[Talk]:
     dropped, and with them the questions that have no others.
     """
     return [_talk(sample) for sample in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def as_one(talks: Sequence[Talk]) -> Talk:
+    """Return all the conversations as those of one user, "everyone"; each session stays a thread of its own."""
+    return Talk(
+        "everyone",
+        [replace(said, thread_id=f"{talk.id}-{said.thread_id}") for talk in talks for said in talk.messages],
+        [question for talk in talks for question in talk.questions],
+        [observation for talk in talks for observation in talk.observations],
+    )
 
 
 def _talk(sample: Mapping[str, Any]) -> Talk:

@@ -2,8 +2,9 @@
 
 LOCOMO_PATH names LoCoMo's `locomo10.json`. The embedder is the service's own (EMBEDDING_MODEL, EMBEDDING_MODEL_PATH;
 with the path alone, all-MiniLM-L6-v2), and the built-in one. It prints a Markdown table beside the published figures;
-`--folds` adds figures with weights chosen on other conversations, `--scale` the time of a search as memories grow. A
-missed target is printed and does not fail the run.
+`--folds` adds figures with weights chosen on other conversations, `--scale` the time of a search as memories grow.
+`--quantization` measures short vectors beside whole ones, in place of all that. A missed target is printed and does not
+fail the run.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from benchmarks.recall_folds import cross_validated
 from benchmarks.recall_measures import Outcome, figures
 from benchmarks.recall_passes import add_facts, ask, say, take_in
 from benchmarks.recall_plot import plot
+from benchmarks.recall_quantized import Quantized, kept_row, quantized
 from benchmarks.recall_scale import FULL, QUICK, Scale, scale
 from benchmarks.recall_tables import (
     FACTS,
@@ -34,6 +36,7 @@ from benchmarks.recall_tables import (
 )
 from benchmarks.report import Row, conclusion, machine, table, write
 from recollect.memory.opening.opening import open_memory
+from recollect.memory.stores.qdrant.layout import Quantization
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.settings import load_settings
 
@@ -47,7 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = _arguments(arguments)
     ran_on, base = machine(), base_config()
     rows, raw = list[Row](), dict[str, Any]()
-    if given.locomo is not None:
+    if given.quantization:
+        shortened = uvloop.run(_quantized(read_locomo(given.locomo), base, given.quantization))
+        print(recall_table(Found(passes=shortened.passes)), end="\n\n")
+        rows += [kept_row(doing, share) for doing, share in shortened.kept.items()]
+        raw["quantization"] = {name: figures(outcomes).as_json() for name, outcomes in shortened.passes.items()}
+    elif given.locomo is not None:
         talks = read_locomo(given.locomo)
         found = uvloop.run(_measure(talks, base, with_folds=given.folds))
         print(recall_table(found), end="\n\n")
@@ -56,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rows += targets(found)
         raw |= _raw(found)
         plot(given.json.with_suffix(".png"), found.passes)
-    if given.scale:
+    if given.scale and not given.quantization:
         sizes: Scale = QUICK if given.quick else FULL
         measured = uvloop.run(_scale(base, sizes))
         rows += measured[0]
@@ -74,10 +82,17 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--folds", action="store_true", help="also with weights chosen on other conversations")
     parser.add_argument("--scale", action="store_true", help="also how long a search takes as memories grow")
+    parser.add_argument(
+        "--quantization",
+        nargs="+",
+        choices=("scalar", "binary"),
+        default=[],
+        help="with vectors shortened as QDRANT_QUANTIZATION shortens them, and with whole ones, in place of all else",
+    )
     parser.add_argument("--quick", action="store_true", help="a small --scale, whose figures mean little")
     parser.add_argument("--json", type=Path, default=RESULTS, help="where the figures go; the plot beside them")
     given = parser.parse_args(arguments)
-    if given.locomo is None and not given.scale:
+    if given.locomo is None and (given.quantization or not given.scale):
         parser.error("LOCOMO_PATH is not set: name LoCoMo's locomo10.json, or measure --scale alone.")
     return given
 
@@ -93,8 +108,7 @@ def base_config() -> MemoryConfig:
 
 async def _measure(talks: Sequence[Talk], base: MemoryConfig, *, with_folds: bool) -> Found:
     found = Found()
-    embedders = dict.fromkeys((base.embedding_model or LEXICAL, LEXICAL))
-    for model in embedders:
+    for model in _embedders(base):
         with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
             async with open_memory(base.replace(data_dir=Path(folder), embedding_model=model)) as memory:
                 await take_in(memory, talks)
@@ -107,6 +121,19 @@ async def _measure(talks: Sequence[Talk], base: MemoryConfig, *, with_folds: boo
                     )
                     if with_folds:
                         found.folds[name] = await cross_validated(memory, talks, doing=name)
+    return found
+
+
+def _embedders(base: MemoryConfig) -> Sequence[str]:
+    return list(dict.fromkeys((base.embedding_model or LEXICAL, LEXICAL)))
+
+
+async def _quantized(talks: Sequence[Talk], base: MemoryConfig, kinds: Sequence[Quantization]) -> Quantized:
+    found = Quantized()
+    for model in _embedders(base):
+        of_model = await quantized(talks, base.replace(embedding_model=model), kinds, doing=short_name(model))
+        found.passes |= of_model.passes
+        found.kept |= of_model.kept
     return found
 
 

@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.locomo import Observation, Question, Talk, read_locomo
+from benchmarks.locomo import Observation, Question, Talk, as_one, read_locomo
 from benchmarks.recall_folds import Weights, chosen_elsewhere, folds, weights_grid
 from benchmarks.recall_measures import Outcome, curve, figures, outcome
 from recollect.memory.ports.vector_index import Entry
@@ -97,6 +98,15 @@ def test_malformed_evidence_is_split_or_normalised_and_questions_without_any_are
         Observation("Ben sold a motorcycle.", "conv-1/D2:2"),
         Observation("Ben sold a motorcycle.", "conv-1/D2:4"),
     ]
+
+
+def test_all_conversations_as_one_keep_their_messages_and_sessions_apart(file: Path) -> None:
+    one = as_one(read_locomo(file))
+    assert len({said.message_id for said in one.messages}) == 2 * len(SAID)
+    assert {said.thread_id for said in one.messages} == {
+        f"conv-{talk}-session-{at}" for talk in (1, 2) for at in (1, 2)
+    }
+    assert (len(one.questions), len(one.observations)) == (8, 6)
 
 
 def test_locomo_itself_has_1982_questions_with_usable_evidence(locomo_path: Path) -> None:
@@ -196,7 +206,22 @@ def test_it_goes_through_the_memory_and_writes_what_it_found(file: Path, tmp_pat
         assert place not in ran.stdout + written.read_text(encoding="utf-8")
 
 
-def test_without_locomo_it_says_what_to_set() -> None:
-    ran = run(LOCOMO_PATH="")
+@pytest.mark.slow
+def test_it_searches_short_vectors_as_qdrant_is_asked_to(tmp_path: Path) -> None:
+    file, written = tmp_path / "locomo.json", tmp_path / "recall.json"
+    file.write_text(json.dumps([sample("conv-1")]), encoding="utf-8")
+    asked = ("--quantization", "scalar", "binary", "--json", str(written))
+    ran = run(*asked, LOCOMO_PATH=str(file), EMBEDDING_MODEL="lexical")
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(written.read_text(encoding="utf-8"))
+    names = [f"no embedding model, {how}" for how in ("whole vectors", "scalar", "binary")]
+    assert {name: at["R@50"] for name, at in found["figures"]["quantization"].items()} == dict.fromkeys(names, 100.0)
+    # Of 7 messages all are rescored, so that none is lost.
+    assert [row["figure"] for row in found["rows"]] == ["100.00 %", "100.00 %"]
+
+
+@pytest.mark.parametrize("arguments", [(), ("--scale", "--quantization", "binary")])
+def test_without_locomo_it_says_what_to_set(arguments: Sequence[str]) -> None:
+    ran = run(*arguments, LOCOMO_PATH="")
     assert ran.returncode == 2
     assert "LOCOMO_PATH" in ran.stderr

@@ -249,18 +249,21 @@ class EdgeCollection(PointStore):
     ) -> list[edge.ScoredPoint]:
         if vector is None:
             return []
-        params = None
-        if query.channel == BM25:
-            params = edge.SearchParams(idf=edge.IdfParams(corpus=owned_by(Scope(query.scope.user_id))))
         request = edge.QueryRequest(
             limit=query.limit + excluded,
             query=edge.Query.Nearest(_named(vector), using=query.channel),
             filter=_searched(query),
-            params=params,
+            params=self._params(query),
             with_payload=with_payload,
             with_vector=[DENSE] if query.with_vectors and with_payload else False,
         )
         return self._shard.query(request)
+
+    def _params(self, query: Query) -> edge.SearchParams | None:
+        """Return how the query's vector is compared; None is the engine's own way."""
+        if query.channel != BM25:
+            return None
+        return edge.SearchParams(idf=edge.IdfParams(corpus=owned_by(Scope(query.scope.user_id))))
 
     def _excluded(self, asked: Sequence[_Asked]) -> "dict[_Turns, set[edge.PointId]]":
         """Return the points of excluded turns; look up turns that several queries of the batch exclude only once."""
