@@ -13,6 +13,7 @@ MOST_MARKS = 30
 """The most combining marks on one letter."""
 # A mark is no word character, but for the two halfwidth ones of kana. Other signs match too: `_bounded` looks closer.
 _LONG_RUN = re.compile(rf"(?:[^\w\s!-~]|[\uff9e\uff9f]){{{MOST_MARKS + 1},}}")
+_MAYBE_MARK = re.compile(r"[^\w\s!-~]|[\uff9e\uff9f]")
 _ALSO_MARKS = frozenset("\u0f73\u0f75\u0f81\uff9e\uff9f")
 """Characters without a combining class whose expansions have one."""
 MOST_SPELLED_OUT = 1_000
@@ -44,7 +45,8 @@ def folded(text: str) -> Folded:
 
 
 def _prepared(text: str) -> str:
-    text = _LONG_RUN.sub(_bounded, text)
+    if _MAYBE_MARK.search(text[:: MOST_MARKS + 1]):  # a run that is too long covers one of these places
+        text = _LONG_RUN.sub(_bounded, text)
     beyond = next(islice(_SPELLED_OUT.finditer(text), MOST_SPELLED_OUT, None), None)
     return text if beyond is None else text[: beyond.start()] + _SPELLED_OUT.sub("", text[beyond.start() :])
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
-from unicodedata import normalize
 
 from recollect.memory.language.folding import folded
 from recollect.memory.ports.vector_index import Entry
@@ -15,10 +14,14 @@ from recollect.memory.values.times import iso
 
 MOST_IDS = 50
 """How many ids a hit names at most of the texts that are equal to it."""
-_HEAD, _COMPARED = 100, 25
-"""How many characters of a text are looked at first, and how many letters and digits of them are compared: to fold a
-whole text that is not ASCII takes about 1 µs a character."""
+_FEW, _MORE = 25, 200
+"""How many letters and digits of a text's beginning and end are compared before the whole is folded."""
+_CHARACTERS_EACH = 4
+"""How many characters are read for each letter that is compared; more only where they hold too few."""
+_MOST_JOINED = 3
+"""How many letters may become one when the text goes on: those of a Hangul syllable."""
 _SIGNS = re.compile(r"[\W_]+")
+_ASCII_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +78,24 @@ def merge(scored: Sequence[Scored]) -> list[Merged]:
 
 def equal(entries: Sequence[Entry]) -> list[list[int]]:
     """Return the places of entries that say the same, newest first in each list; the lists keep the entries' order."""
-    groups = _split(range(len(entries)), lambda place: _speaker(entries[place]))
+    groups, alone = _split(range(len(entries)), lambda place: speaker_of(entries[place])), list[list[int]]()
     for form in _FORMS:
-        groups = [part for group in groups for part in _by_text(entries, group, form)]
+        alone += [group for group in groups if len(group) == 1]
+        groups = [part for group in groups if len(group) > 1 for part in _by_text(entries, group, form)]
     for group in groups:
         group.sort(key=lambda place: _age(entries[place]), reverse=True)
-    return sorted(groups, key=min)
+    return sorted([*alone, *groups], key=min)
 
 
 def most_repeated(entries: Iterable[Entry]) -> list[Entry]:
     """Return the entries whose text another of them has too, letter by letter."""
     said: dict[Hashable, list[Entry]] = {}
     for entry in entries:
-        said.setdefault((*_speaker(entry), entry.content), []).append(entry)
+        said.setdefault((*speaker_of(entry), entry.content), []).append(entry)
     return [entry for group in said.values() if len(group) > 1 for entry in group]
 
 
-def _by_text(entries: Sequence[Entry], places: Sequence[int], form: Callable[[str], str]) -> list[list[int]]:
+def _by_text(entries: Sequence[Entry], places: Sequence[int], form: Callable[[str], Hashable]) -> list[list[int]]:
     """Split `places` by the texts' forms; each text is formed once, and none where all are equal."""
     texts = dict.fromkeys(entries[place].content for place in places)
     if len(texts) < 2:
@@ -107,21 +111,44 @@ def _split(places: Iterable[int], key: Callable[[int], Hashable]) -> list[list[i
     return list(groups.values())
 
 
-def _speaker(entry: Entry) -> tuple[Hashable, ...]:
+def speaker_of(entry: Entry) -> tuple[Hashable, ...]:
     """Return kind and speaker; a passage is its document's."""
     return entry.kind, entry.role, entry.name, entry.origin.id if entry.origin is not None else None
 
 
-def _beginning(text: str) -> str:
-    """Return the first letters and digits, case-folded."""
-    head = text[:_HEAD]
-    plain = head.lower() if head.isascii() else normalize("NFKC", head).casefold()
-    return _SIGNS.sub("", plain)[:_COMPARED]
+def _beginning(text: str, count: int = _FEW) -> str:
+    """Return the first `count` letters and digits, case-folded."""
+    read = count * _CHARACTERS_EACH
+    while True:
+        letters = _letters(text[:read])
+        if read >= len(text) or len(letters) >= count + _MOST_JOINED:
+            return letters[:count]
+        read *= _CHARACTERS_EACH
+
+
+def _longer_beginning(text: str) -> str:
+    return _beginning(text, _MORE)
+
+
+def _ending(text: str) -> str:
+    """Return the last letters and digits, case-folded."""
+    read = _FEW * _CHARACTERS_EACH
+    while True:
+        letters = _letters(text[-read:])
+        if read >= len(text) or len(letters) >= _FEW + _MOST_JOINED:
+            return letters[-_FEW:]
+        read *= _CHARACTERS_EACH
+
+
+def _ascii_letters(text: str) -> bytes:
+    """Return the ASCII letters and digits, case-folded: many times as fast as to find out what else is a letter."""
+    return folded(text).encode("ascii", "ignore").translate(None, _ASCII_SIGNS)
 
 
 def _letters(text: str) -> str:
     """Return the letters and digits, case-folded."""
-    return _SIGNS.sub("", folded(text))
+    plain = folded(text)
+    return plain.encode().translate(None, _ASCII_SIGNS).decode() if plain.isascii() else _SIGNS.sub("", plain)
 
 
 def _folded(text: str) -> str:
@@ -132,5 +159,5 @@ def _age(entry: Entry) -> tuple[datetime, int, str]:
     return entry.created_at, entry.position or 0, entry.id
 
 
-_FORMS = (_beginning, _letters, _folded)
+_FORMS = (_beginning, _longer_beginning, _ending, _ascii_letters, _letters, _folded)
 """The forms by which texts are told apart, the cheapest first; texts that are equal in one are so in those before."""

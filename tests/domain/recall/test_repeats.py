@@ -28,6 +28,10 @@ def entry(
         ("!", "!", True),
         ("long " * 500 + "a", "long " * 500 + "b", False),
         ("lang ü " * 500, "Lang Ü " * 500 + "…", True),
+        ("lang ü " * 500 + "ä" + " lang" * 500, "lang ü " * 500 + "ö" + " lang" * 500, False),
+        ("!" * 500 + "I like tea.", "I like tea", True),
+        ("I like tea." + "\n" * 900, "I like tea", True),
+        ("가" * 200 + "각", "가" * 200 + "각", True),
     ],
 )
 def test_texts_are_compared_folded(one: str, other: str, is_equal: bool) -> None:
