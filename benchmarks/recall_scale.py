@@ -4,10 +4,13 @@ The texts are generated from words whose frequencies follow Zipf's law, as a lan
 embedded by the model; other users' have random vectors under the model's name, which cost the index the same.
 """
 
+import asyncio
+import gc
 import json
 import random
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
@@ -26,8 +29,10 @@ from recollect.memory.transfer.line_source import split_lines
 
 OWNER = "owner"
 MOST_P50_MS = 20.0
+MOST_HOLD_MS = 5.0
 FLAT = 1.2
 TOP_K = 10
+TICK_SECONDS = 0.001
 _WORDS = 4_000
 _THREAD_MESSAGES = 50
 _USER_MESSAGES = 2_000
@@ -133,17 +138,60 @@ async def _import(memory: Memory, talker: Talker, user_id: str, count: int) -> N
 
 
 async def _timed(memory: Memory, talker: Talker, times: int) -> dict[str, float]:
-    """Time searches with different texts, so that none finds its vector in the cache."""
-    taken, now = list[float](), _FIRST + timedelta(days=60)
-    for _ in range(times + times // 10):
-        query = talker.text(6, 10)
+    """Time searches with different texts, so that none finds its vector in the cache, and the loop's longest hold.
+
+    The hold is measured in searches of its own, because the ticks that measure it take time from those that are timed.
+    """
+    for _ in range(times // 10):  # warms up
+        await _taken(memory, talker)
+    timed = [await _taken(memory, talker) for _ in range(times)]
+    async with _measured_hold() as hold:
+        for _ in range(times):
+            await _taken(memory, talker)
+    return {
+        "p50": round(median(timed), 2),
+        "p95": round(quantiles(timed, n=20)[-1], 2),
+        "longest hold": round(hold.longest_ms, 2),
+    }
+
+
+async def _taken(memory: Memory, talker: Talker) -> float:
+    """Search once; return how many milliseconds it took."""
+    query = talker.text(6, 10)
+    begun = time.perf_counter()
+    hits = await search(memory, OWNER, query, TOP_K, now=_FIRST + timedelta(days=60))
+    taken = (time.perf_counter() - begun) * 1_000
+    if not hits:
+        raise RuntimeError("A search found nothing, so its time says nothing.")
+    return taken
+
+
+@dataclass(slots=True)
+class _Hold:
+    """The longest delay so far of a task that wants to tick: the loop's longest step, and what the machine added."""
+
+    longest_ms: float = 0.0
+
+
+@asynccontextmanager
+async def _measured_hold() -> AsyncGenerator[_Hold]:
+    """Measure while the block runs; garbage from before it is collected first, because it is not the block's own."""
+    gc.collect()
+    hold = _Hold()
+    task = asyncio.create_task(_tick(hold), name="loop-hold")
+    try:
+        yield hold
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _tick(hold: _Hold) -> None:
+    while True:
         begun = time.perf_counter()
-        hits = await search(memory, OWNER, query, TOP_K, now=now)
-        taken.append((time.perf_counter() - begun) * 1_000)
-        if not hits:
-            raise RuntimeError("A search found nothing, so its time says nothing.")
-    timed = taken[times // 10 :]  # the first ones warm up
-    return {"p50": round(median(timed), 2), "p95": round(quantiles(timed, n=20)[-1], 2)}
+        await asyncio.sleep(TICK_SECONDS)
+        late = time.perf_counter() - begun - TICK_SECONDS
+        hold.longest_ms = max(hold.longest_ms, late * 1_000)
 
 
 def _rows(found: Sequence[dict[str, Any]], model: str) -> list[Row]:
@@ -151,8 +199,10 @@ def _rows(found: Sequence[dict[str, Any]], model: str) -> list[Row]:
     what = f"search p50 / p95, {model}, a user with {first['own']:,} messages, {first['others']:,} of others"
     medians = " → ".join(f"{at['p50']:.1f}" for at in found)
     change = f"{medians} ms ({(last['p50'] / first['p50'] - 1) * 100:+.0f} %)"
+    holding, hold = "longest hold of the event loop in these searches", max(at["longest hold"] for at in found)
     growing = f"search p50 while messages of others grow to {last['others']:,} (their vectors are random)"
     return [
         Row(what, f"< {MOST_P50_MS:.0f} ms", f"{first['p50']:.1f} / {first['p95']:.1f} ms", first["p50"] < MOST_P50_MS),
         Row(growing, "flat within 20 %", change, last["p50"] <= first["p50"] * FLAT),
+        Row(holding, f"< {MOST_HOLD_MS:.0f} ms", f"{hold:.1f} ms", hold < MOST_HOLD_MS),
     ]

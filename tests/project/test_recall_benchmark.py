@@ -200,6 +200,8 @@ def test_it_goes_through_the_memory_and_writes_what_it_found(file: Path, tmp_pat
     assert found["passes"]["no embedding model, with extracted facts"]["R@50"] == 100.0
     assert found["folds"].keys() == found["passes"].keys()
     assert [at["others"] for at in found["scale"]["searches"]] == [200, 600]
+    assert all(at["longest hold"] > 0 for at in found["scale"]["searches"])
+    assert "longest hold of the event loop" in ran.stdout
     assert "DRAGON" in ran.stdout
     assert written.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     for place in (str(ROOT), str(tmp_path)):
