@@ -11,7 +11,9 @@ from benchmarks.locomo import Question, Talk
 from benchmarks.recall_measures import AT, BUDGET, Outcome, outcome
 from benchmarks.recall_passes import say, search
 from recollect.memory.memory import Memory
+from recollect.memory.recall.candidate_filter import CandidateFilter
 from recollect.memory.recall.hit import Hit
+from recollect.memory.recall.near_repeats import losses
 from recollect.memory.recall.query import prepare_query
 from recollect.memory.recall.ranking import Scored, is_relevant, rank
 from recollect.memory.recall.retrieval import CandidateQuery, retrieve
@@ -109,8 +111,12 @@ async def _rankings(memory: Memory, talk: Talk, question: Question, grid: Sequen
 
 def _hits(scored: Sequence[Scored]) -> Sequence[Hit]:
     """Select hits as the search does: all of a small memory, of others the relevant ones."""
-    kept = scored if len(scored) <= SMALL else [one for one in scored if is_relevant(one.candidate)]
-    return [Hit(one.candidate.entry, one.score, one.similarity, 0.0) for one in kept[: max(AT)]]
+    filtered = CandidateFilter(scored)
+    filtered.merge()
+    if len(filtered.left) > SMALL:
+        filtered.keep(lambda one: is_relevant(one.candidate), "threshold", "not relevant")
+    filtered.shift("near_repeat", losses(filtered.left, count=max(AT)))
+    return [Hit(one.candidate.entry, one.score, one.similarity, 0.0) for one in filtered.left[: max(AT)]]
 
 
 def folds(ids: Sequence[str]) -> list[frozenset[str]]:

@@ -16,6 +16,7 @@ from recollect.memory.recall.filtering import Allowed, allowed_points
 from recollect.memory.recall.gathering import Gathering
 from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.known_terms import KnownTerms
+from recollect.memory.recall.near_repeats import COMPARED_CHARACTERS, LOSS, losses
 from recollect.memory.recall.packing import pack
 from recollect.memory.recall.preference import behind
 from recollect.memory.recall.query import PreparedQuery, prepare_query
@@ -147,7 +148,10 @@ class Search:
         return request.options.score_threshold is None and len(scored) <= SMALL
 
     async def _order(self, request: Request, filtered: CandidateFilter, now: datetime) -> None:
-        """Rerank, blend with recency and diversify where asked for, then keep the best `top_k` in their final order."""
+        """Rerank, blend with recency and diversify where asked for, then keep the best `top_k` in their final order.
+
+        Near repeats lose last, because only those of the best few texts are looked for.
+        """
         options = request.options
         if self.reranker is not None:
             filtered.first(RERANKED * options.top_k, "rank", "not among those that the reranker reads")
@@ -161,8 +165,12 @@ class Search:
             filtered.rescore("blended", mixed)
         if request.preferred is not None:
             filtered.shift("scope", behind(filtered.left, request.preferred, self.config.scope_margin))
+        count = options.top_k if options.mmr_lambda is None else MMR_CANDIDATES * options.top_k
+        texts = [one.candidate.entry.content[:COMPARED_CHARACTERS] for one in filtered.left[:count]]
+        most = LOSS * (1 - (options.recency_weight or 0.0))  # of what a text means, not of how new it is
+        filtered.shift("near_repeat", await off_loop(lambda: losses(filtered.left, count=count, most=most), texts))
         if options.mmr_lambda is not None:
-            filtered.first(MMR_CANDIDATES * options.top_k, "rank", "not among those that MMR chooses from")
+            filtered.first(count, "rank", "not among those that MMR chooses from")
             chosen = mmr(
                 [one.score for one in filtered.left],
                 [one.candidate.vector or () for one in filtered.left],
@@ -171,7 +179,7 @@ class Search:
             )
             filtered.choose(chosen, "mmr", "too like those chosen before it")
         else:
-            filtered.first(options.top_k, "rank", f"{options.top_k} others score higher")
+            filtered.first(count, "rank", f"{count} others score higher")
 
     async def _packed(
         self, request: Request, query: PreparedQuery, filtered: CandidateFilter, hits: Sequence[Hit]

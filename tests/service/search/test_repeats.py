@@ -49,3 +49,19 @@ def test_a_text_that_is_said_all_the_time_leaves_room_for_others(offline: Servic
     found: list[dict[str, Any]] = search(offline, user, "I drink green tea", kinds=["episode"])["hits"]
     assert [hit["content"] for hit in found] == [TEA[0], COFFEE[3]]
     assert (found[0]["repeats"]["count"], len(found[0]["repeats"]["ids"])) == (200, 50)
+
+
+def test_a_near_repeat_makes_room_and_the_trace_says_so(offline: Service, user: str) -> None:
+    ran = ("I ran five miles in the park on day one.", "I ran five miles in the park on day two.")
+    other = ("2026-02-03T09:00:00Z", "t3", "user", "The park where I ran has five gates, miles from here.")
+    take_in(offline, lines(user, [*said(2, ran), other]))
+    shown = search(offline, user, "ran five miles in the park", top_k=3, kinds=["episode"], explain=True)
+    losses = {one["id"]: one["scores"].get("near_repeat", 0.0) for one in shown["trace"]}
+    by_text = {hit["content"]: hit for hit in shown["hits"]}
+    best, worse = sorted((by_text[text] for text in ran), key=lambda hit: -hit["score"])
+    assert losses[best["id"]] == 0.0
+    assert -0.1 < losses[worse["id"]] <= -0.05
+    assert [best["repeats"], worse["repeats"]] == [None, None]
+    (traced,) = (check(TRACED, one) for one in shown["trace"] if one["id"] == worse["id"])
+    raw = {"dense", "context", "bm25", "fact"}
+    assert abs(sum(part for name, part in traced["scores"].items() if name not in raw) - worse["score"]) < 1e-4
