@@ -43,3 +43,9 @@ def test_no_text_becomes_many_times_as_long() -> None:
 def test_plain_letters_are_compared_as_all_others_are(text: str) -> None:
     """`fold` has a quick way for ASCII; a letter without a case brings it onto the other one."""
     assert fold(f"{text} \u6211") == f"{fold(f'{text} ')} \u6211".strip()
+
+
+@pytest.mark.parametrize("before", range(MOST_MARKS + 2))
+def test_the_shortest_run_that_is_too_long_is_found_at_any_place(before: int) -> None:
+    text = "x" * before + "e" + "\u0323" * (MOST_MARKS + 1) + "x"
+    assert len(nfkd(text)) == len(text) - 1
