@@ -32,12 +32,13 @@ class Embedder(Protocol):
         ...
 
     @property
+    @abstractmethod
     def embeds_alike(self) -> bool:
         """Tell whether a text has one vector, be it searched for or found: False unless the embedder is known to.
 
         A query's vector is then used again where its text is indexed.
         """
-        return False
+        ...
 
     @abstractmethod
     async def dimension(self) -> int:
@@ -166,7 +167,7 @@ class ForwardingEmbedder(Embedder):
     @property
     @override
     def embeds_alike(self) -> bool:
-        return getattr(self.embedder, "embeds_alike", False)  # embedders of other programs may not have it
+        return self.embedder.embeds_alike
 
     @override
     async def dimension(self) -> int:

@@ -121,11 +121,15 @@ class AskedChat(ChatModel):
         """
         deadline = asyncio.get_running_loop().time() + self._timeout
         offered = self._offered(request)
+        has_spoken = False
         try:
             async with aclosing(self._stream(offered, deadline)) as items:
                 async for item in items:
+                    has_spoken = True
                     yield item
         except _ToolsRefused:
+            if has_spoken:
+                raise  # a second answer would go on behind the words of the first
             offered = _without_tools(offered)
         else:
             return

@@ -88,7 +88,12 @@ class Failures:
 
 
 def status_in(error: BaseException) -> int | None:
-    """Return the HTTP status in the error or its causes; also an `error.code` in a body with status 200."""
+    """Return the HTTP status in the error or its causes; also an `error.code` in a body with status 200.
+
+    An answer that broke off has none: the 400 in its cause is the parser's.
+    """
+    if _is_a(error, _BROKEN_OFF):
+        return None
     for link in _chain(error):
         for value in (
             getattr(link, "status_code", None),

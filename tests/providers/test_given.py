@@ -33,6 +33,11 @@ class Port(Embedder):
 
     @property
     @override
+    def embeds_alike(self) -> bool:
+        return False
+
+    @property
+    @override
     def knows_meaning(self) -> bool:
         return True
 

@@ -37,6 +37,11 @@ class GivenEmbedder(Embedder):
     def knows_meaning(self) -> bool:
         return bool(getattr(self._object, "knows_meaning", True)) if self._is_port else True
 
+    @property
+    @override
+    def embeds_alike(self) -> bool:
+        return bool(getattr(self._object, "embeds_alike", False)) if self._is_port else False
+
     @override
     async def dimension(self) -> int:
         if self._dimension is None:

@@ -49,6 +49,12 @@ class LocalEmbedder(LocalModel["TextEmbedding"], Embedder):
         """Return True: a trained model knows meaning."""
         return True
 
+    @property
+    @override
+    def embeds_alike(self) -> bool:
+        """Return False: some models put other words before a query than before a document."""
+        return False
+
     @override
     async def dimension(self) -> int:
         """Return the vectors' length."""

@@ -190,6 +190,8 @@ SHORT = {
     "documents.document_kind.kind_of_document": "a file's name",
     "learning.extraction.prompt.second_messages": "at most 2,000 characters of an answer",
     "values.document.passage_id": "ids alone",
+    "values.filtering.keys.read_filter_keys": "a setting",
+    "values.filtering.terms.text_term": "one digest of the whole text",
     "values.filter.read_instant": "a pattern of digits that ends at the first other character",
     "values.filter_reading.read_json_object": "JSON's own reader",
     "values.filter_reading.read_filter_text": "JSON's own reader, and an address of bounded length",

@@ -119,7 +119,7 @@ def test_a_stream_that_breaks_off_ends_in_an_error(served: Service, model: FakeO
     model.script("These words never come to their end.")
     model.piece_seconds = 0.2
     body = {"user_id": user, "thread_id": "t1", "message": "Speak.", "stream": True, "turn_id": "cut"}
-    heard = list[str]()
+    heard, asked = list[str](), len(model.chats)
     with served.http.stream("POST", "/api/agent", json=body) as answer:
         for name, data in read_events(answer.iter_lines()):
             heard.append(name)
@@ -128,6 +128,8 @@ def test_a_stream_that_breaks_off_ends_in_an_error(served: Service, model: FakeO
                 model.cut()
             if name == "error":
                 assert data["error"]["turn_id"] == "cut"
+                assert data["error"]["code"] == "model_unavailable"
+    assert len(model.chats) == asked + 1  # what broke off amid its words is not asked for again
     assert heard[:3] == ["turn", "memory", "token"]
     assert heard[-1] == "error"
     assert heard.count("error") == 1
