@@ -16,8 +16,8 @@ import uvloop
 
 from benchmarks.assistant_talks import AssistantQuestion, AssistantTalk, read_assistant_talks
 from benchmarks.recall import base_config
-from benchmarks.recall_passes import say
-from benchmarks.recall_tables import LEXICAL, short_name
+from benchmarks.recalling.passes import say
+from benchmarks.recalling.tables import LEXICAL, short_name
 from recollect.memory.memory import Memory
 from recollect.memory.opening.opening import open_memory
 from recollect.memory.recall.recall_options import RecallOptions

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from benchmarks.recall_passes import say
-from benchmarks.recall_scale import Talker
+from benchmarks.recalling.passes import say
+from benchmarks.recalling.scale import Talker
 from recollect.memory.memory import Memory
 from recollect.memory.transfer.importing import import_lines
 from recollect.memory.transfer.line_source import split_lines

@@ -17,14 +17,14 @@ from typing import Any
 
 import uvloop
 
-from benchmarks.locomo import Talk, read_locomo
-from benchmarks.recall_folds import cross_validated
-from benchmarks.recall_measures import Outcome, figures
-from benchmarks.recall_passes import add_facts, ask, say, take_in
-from benchmarks.recall_plot import plot
-from benchmarks.recall_quantized import Quantized, kept_row, quantized
-from benchmarks.recall_scale import FULL, QUICK, Scale, scale
-from benchmarks.recall_tables import (
+from benchmarks.recalling.folds import cross_validated
+from benchmarks.recalling.locomo import Talk, read_locomo
+from benchmarks.recalling.measures import Outcome, figures
+from benchmarks.recalling.passes import add_facts, ask, say, take_in
+from benchmarks.recalling.plot import plot
+from benchmarks.recalling.quantized import Quantized, kept_row, quantized
+from benchmarks.recalling.scale import FULL, QUICK, Scale, scale
+from benchmarks.recalling.tables import (
     FACTS,
     LEXICAL,
     Found,

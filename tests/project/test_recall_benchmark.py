@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.locomo import Observation, Question, Talk, as_one, read_locomo
-from benchmarks.recall_folds import Weights, chosen_elsewhere, folds, weights_grid
-from benchmarks.recall_measures import Outcome, curve, figures, outcome
+from benchmarks.recalling.folds import Weights, chosen_elsewhere, folds, weights_grid
+from benchmarks.recalling.locomo import Observation, Question, Talk, as_one, read_locomo
+from benchmarks.recalling.measures import Outcome, curve, figures, outcome
 from recollect.memory.ports.vector_index import Entry
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.signals import PEOPLE, PEOPLE_BY_WORDS

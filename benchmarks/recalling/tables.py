@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.recall_measures import AT, BUDGET, Figures, Outcome, figures
+from benchmarks.recalling.measures import AT, BUDGET, Figures, Outcome, figures
 from benchmarks.report import Row
 
 LEXICAL = "lexical"

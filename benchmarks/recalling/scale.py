@@ -20,7 +20,7 @@ from zlib import crc32
 
 import numpy as np
 
-from benchmarks.recall_passes import say, search
+from benchmarks.recalling.passes import say, search
 from benchmarks.report import Row
 from recollect.memory.memory import Memory
 from recollect.memory.ports.embedder import Embedder

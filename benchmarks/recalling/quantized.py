@@ -16,9 +16,9 @@ from pathlib import Path
 import qdrant_edge as edge
 from typing_extensions import override
 
-from benchmarks.locomo import Talk, as_one
-from benchmarks.recall_measures import Outcome
-from benchmarks.recall_passes import ask, say, take_in
+from benchmarks.recalling.locomo import Talk, as_one
+from benchmarks.recalling.measures import Outcome
+from benchmarks.recalling.passes import ask, say, take_in
 from benchmarks.report import Row
 from recollect.memory.memory import Memory
 from recollect.memory.opening.opening import open_memory

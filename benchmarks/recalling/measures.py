@@ -7,7 +7,7 @@ from itertools import accumulate
 from statistics import median, quantiles
 from typing import Any
 
-from benchmarks.locomo import CATEGORIES
+from benchmarks.recalling.locomo import CATEGORIES
 from recollect.memory.evaluation.measures import percent, recall_at
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.packing import cost

@@ -6,8 +6,8 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
-from benchmarks.locomo import Said, Talk
-from benchmarks.recall_measures import AT, Outcome, outcome
+from benchmarks.recalling.locomo import Said, Talk
+from benchmarks.recalling.measures import AT, Outcome, outcome
 from recollect.memory.memory import Memory
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.recall_options import RecallOptions

@@ -7,9 +7,9 @@ from datetime import UTC
 from itertools import product
 from statistics import fmean
 
-from benchmarks.locomo import Question, Talk
-from benchmarks.recall_measures import AT, BUDGET, Outcome, outcome
-from benchmarks.recall_passes import say, search
+from benchmarks.recalling.locomo import Question, Talk
+from benchmarks.recalling.measures import AT, BUDGET, Outcome, outcome
+from benchmarks.recalling.passes import say, search
 from recollect.memory.memory import Memory
 from recollect.memory.recall.candidate_filter import CandidateFilter
 from recollect.memory.recall.hit import Hit
@@ -105,7 +105,7 @@ async def _rankings(memory: Memory, talk: Talk, question: Question, grid: Sequen
     base = signals_for(candidates, knows_meaning=meaning)
     found = [_hits(rank(candidates, query, knows_meaning=meaning, signals=weights.of(base))) for weights in grid]
     if [hit.entry.id for hit in found[0]] != [hit.entry.id for hit in given]:
-        raise RuntimeError("The folds' ranking is not the search's own: bring benchmarks/recall_folds.py in step.")
+        raise RuntimeError("The folds' ranking is not the search's own: bring benchmarks/recalling/folds.py in step.")
     return found
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from benchmarks.recall_measures import BUDGET, Outcome, curve
+from benchmarks.recalling.measures import BUDGET, Outcome, curve
 
 BUDGETS = range(50, 1_501, 25)
 
