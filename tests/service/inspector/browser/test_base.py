@@ -9,7 +9,14 @@ from tests.service.inspector.browser.chromium import AXE, Window, window
 from tests.service.support.locked import made_key
 from tests.service.support.running import PROJECT, service
 
-PAGES = ("/users/me/talk", "/users/me/facts", "/users/me/threads", "/users/me/search", "/users/me/nothing", "/docs")
+PAGES = (
+    "/users/me/talk",
+    "/users/me/facts",
+    "/users/me/threads",
+    "/users/me/search",
+    "/users/me/nothing",
+    pytest.param("/docs", marks=pytest.mark.slow),
+)
 LINKS = """
 <!doctype html><title>Elsewhere</title>
 <a id="link" href="{url}/users/ada/facts">a link</a>

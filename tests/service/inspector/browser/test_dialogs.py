@@ -1,10 +1,13 @@
 """Confirmations as dialogs of an open page."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.service.inspector.browser.chromium import Window
 from tests.service.support.facts_of import FactsOf
 from tests.service.support.running import Service
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_dialog_is_cancelled_emptied_and_opened_for_another_fact(person: Window, offline: Service, user: str) -> None:

@@ -11,6 +11,8 @@ from tests.service.inspector.browser.chromium import Window, window
 from tests.service.inspector.browser.hostile import Hostile, answering, seed
 from tests.service.support.running import Service, model_settings, service
 
+pytestmark = pytest.mark.slow
+
 REFUSED = "error: Failed to load resource: the server responded with a status of 4"
 CREATED = (
     "main img, main script, main [onclick], main [onerror], main bdi svg, main .said a, main .said b, main .said i"

@@ -1,9 +1,12 @@
 """Threads, Search and the acts on a turn, used by keyboard alone."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.service.inspector.browser.chromium import Window
 from tests.service.support.running import Service
+
+pytestmark = pytest.mark.slow
 
 MOST_TABS = 80
 FOCUSED = "document.activeElement.textContent.trim() || document.activeElement.id"

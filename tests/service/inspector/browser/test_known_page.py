@@ -7,6 +7,8 @@ from tests.service.inspector.browser.chromium import Window, window
 from tests.service.support.facts_of import FactsOf
 from tests.service.support.running import Service
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = '<script>document.title="run"</script>{{7*7}}<img src=x onerror=alert(1)>\u202egnal' + "W" * 400
 FAILED = "error: Failed to load resource: the server responded with a status of"
 

@@ -10,6 +10,8 @@ from tests.service.inspector.browser.chromium import Window, window
 from tests.service.support.lessons import add, teach
 from tests.service.support.running import Service
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = '"><img src=x onerror=alert(1)><script>alert(1)</script>{{ 7 * 7 }}\u202e' + "w" * 3_000
 
 

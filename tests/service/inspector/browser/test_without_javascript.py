@@ -12,6 +12,8 @@ from tests.service.support.lessons import add, teach
 from tests.service.support.locked import bearer, made_key, owner_token
 from tests.service.support.running import Service, model_settings, service
 
+pytestmark = pytest.mark.slow
+
 MESSAGE = "I live in Oslo, and I like green."
 CITY = add("Oslo", key="city", evidence="I live in Oslo")
 COLOUR = add("green", key="colour", evidence="I like green")
