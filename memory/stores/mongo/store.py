@@ -21,7 +21,6 @@ from recollect.memory.stores.mongo.connection import (
 from recollect.memory.stores.mongo.conversations import MongoConversations
 from recollect.memory.stores.mongo.counts import MongoCounts
 from recollect.memory.stores.mongo.documents import MongoDocuments
-from recollect.memory.stores.mongo.embedder_choices import MongoEmbedderChoices
 from recollect.memory.stores.mongo.erasures import MongoErasures
 from recollect.memory.stores.mongo.facts import MongoFacts
 from recollect.memory.stores.mongo.filtering.filter_terms import MongoFilterTerms
@@ -29,6 +28,7 @@ from recollect.memory.stores.mongo.imports import MongoImports
 from recollect.memory.stores.mongo.keys import MongoKeys
 from recollect.memory.stores.mongo.leaps import users_of_any
 from recollect.memory.stores.mongo.queue import LEASE, MongoThreadQueue
+from recollect.memory.stores.mongo.records.embedder_choices import MongoEmbedderChoices
 from recollect.memory.stores.mongo.schema import prepare
 from recollect.memory.stores.mongo.sessions import MongoSessions
 from recollect.memory.stores.mongo.threads import MongoThreads

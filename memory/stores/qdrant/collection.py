@@ -79,7 +79,7 @@ class QdrantServer:
 class QdrantCollection:
     """The collection `name` on a server that may be down, and may lose the collection, at any time.
 
-    `address` is the name that calls use: the collection's, or an alias of it. Points get terms of the `keys`.
+    Points get terms of the `keys`.
     """
 
     def __init__(
@@ -94,12 +94,16 @@ class QdrantCollection:
         self.client = client
         self.keys = keys
         self.name = name
-        self.address = name
         self.dimension = dimension
         self.layout = layout
         self._ready = False
         self._closed = False
         self._ensuring = asyncio.Lock()
+
+    @property
+    def address(self) -> str:
+        """Return the name that calls use: the collection's, or an alias of it."""
+        return self.name
 
     async def check(self) -> None:
         """Ask the server for its version.
@@ -210,17 +214,10 @@ class QdrantCollection:
 class ServingCollection(QdrantCollection):
     """The generation of `name` that serves now, addressed by the alias `<name>.current`."""
 
-    def __init__(
-        self,
-        client: AsyncQdrantClient,
-        *,
-        name: str,
-        dimension: int,
-        layout: CollectionLayout = SERVERS_OWN,
-        keys: FilterKeys = NO_KEYS,
-    ) -> None:
-        super().__init__(client, name=name, dimension=dimension, layout=layout, keys=keys)
-        self.address = f"{name}.current"
+    @property
+    @override
+    def address(self) -> str:
+        return f"{self.name}.current"
 
     async def target(self) -> str | None:
         """Return the collection behind the alias, or None; call it through `ask`."""

@@ -1,28 +1,23 @@
-"""Keeps the record of the embedder that serves in SQLite: a table of one row."""
+"""Keeps the record of the embedder that serves in SQLite."""
 
 from typing_extensions import override
 
 from recollect.memory.ports.embedder import EmbedderChoice, EmbedderChoices
 from recollect.memory.stores.sqlite.database import SqliteDatabase
-
-READ = "SELECT content FROM embedder_choice"
-INSERT = "INSERT INTO embedder_choice (number, content) VALUES (1, ?) ON CONFLICT (number) DO NOTHING RETURNING 1"
-REPLACE = "UPDATE embedder_choice SET content = ? WHERE content = ? RETURNING 1"
+from recollect.memory.stores.sqlite.single_record import SingleRecord
 
 
 class SqliteEmbedderChoices(EmbedderChoices):
-    """Implements EmbedderChoices over its table."""
+    """Implements EmbedderChoices over a record of the whole file."""
 
     def __init__(self, database: SqliteDatabase) -> None:
-        self._database = database
+        self._record = SingleRecord(database, "embedder_choice")
 
     @override
     async def read(self) -> EmbedderChoice | None:
-        rows = await self._database.read(READ)
-        return EmbedderChoice.of_text(rows[0][0]) if rows else None
+        content = await self._record.read()
+        return None if content is None else EmbedderChoice.of_text(content)
 
     @override
     async def replace(self, choice: EmbedderChoice, *, seen: EmbedderChoice | None) -> bool:
-        if seen is None:
-            return bool(await self._database.write(INSERT, (choice.as_text(),)))
-        return bool(await self._database.write(REPLACE, (choice.as_text(), seen.as_text())))
+        return await self._record.replace(choice.as_text(), seen=None if seen is None else seen.as_text())

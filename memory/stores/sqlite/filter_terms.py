@@ -10,6 +10,7 @@ from recollect.memory.stores.json_text import from_json
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.stores.sqlite.narrowed import ITEMS, terms_json
 from recollect.memory.stores.sqlite.rows import message_columns, to_message
+from recollect.memory.stores.sqlite.single_record import SingleRecord
 from recollect.memory.stores.stored_terms import StoredTerms, made_ends, terms_of
 from recollect.memory.values.filtering.keys import FilterKeys
 from recollect.memory.values.filtering.narrowing import ItemKind
@@ -19,9 +20,6 @@ BETWEEN = """
 SELECT DISTINCT term FROM filter_terms
 WHERE user_id = :user AND kind IN ('episode', 'fact', 'document') AND term >= :low AND term < :high LIMIT :limit
 """
-READ = "SELECT content FROM filter_filling"
-INSERT = "INSERT INTO filter_filling (number, content) VALUES (1, ?) ON CONFLICT (number) DO NOTHING RETURNING 1"
-REPLACE = "UPDATE filter_filling SET content = ? WHERE content = ? RETURNING 1"
 _COLUMNS: dict[ItemKind, str] = {
     "episode": f"{message_columns()}, seq",
     "fact": "metadata, id",
@@ -48,11 +46,12 @@ WHERE {table}.user_id = ? AND {table}.{item} = given.item AND {table}.metadata =
 
 
 class SqliteFilterTerms(FilterTerms):
-    """Implements FilterTerms over the items' tables, the table of terms, and a table of one row."""
+    """Implements FilterTerms over the items' tables, the table of terms, and a record of the whole file."""
 
     def __init__(self, database: SqliteDatabase, keys: FilterKeys) -> None:
         self._database = database
         self._keys = keys
+        self._record = SingleRecord(database, "filter_filling")
 
     @override
     async def between(self, user_id: str, low: str, high: str, *, limit: int) -> list[str]:
@@ -74,14 +73,12 @@ class SqliteFilterTerms(FilterTerms):
 
     @override
     async def filling(self) -> Filling | None:
-        rows = await self._database.read(READ)
-        return Filling.of_text(rows[0][0]) if rows else None
+        content = await self._record.read()
+        return None if content is None else Filling.of_text(content)
 
     @override
     async def record(self, filling: Filling, *, seen: Filling | None) -> bool:
-        if seen is None:
-            return bool(await self._database.write(INSERT, (filling.as_text(),)))
-        return bool(await self._database.write(REPLACE, (filling.as_text(), seen.as_text())))
+        return await self._record.replace(filling.as_text(), seen=None if seen is None else seen.as_text())
 
     def _made(self, kind: ItemKind, row: Row) -> Sequence[Any]:
         """Return an item's name and metadata as they were read, its terms, and the keys that made them."""

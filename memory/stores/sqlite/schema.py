@@ -283,6 +283,24 @@ PRAGMA user_version = 13;
 COMMIT;
 """
 
+_TERMS_OF_ITEMS = """\
+ALTER TABLE {table} ADD COLUMN terms TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE {table} ADD COLUMN terms_by TEXT NOT NULL DEFAULT '';
+CREATE INDEX {table}_by_terms ON {table} (user_id, terms_by);
+CREATE TRIGGER {table}_gain_terms AFTER INSERT ON {table} WHEN new.terms <> '[]' BEGIN
+    INSERT OR IGNORE INTO filter_terms SELECT new.user_id, '{kind}', value, new.{item} FROM json_each(new.terms);
+END;
+CREATE TRIGGER {table}_lose_terms AFTER DELETE ON {table} WHEN old.terms <> '[]' BEGIN
+    DELETE FROM filter_terms WHERE user_id = old.user_id AND kind = '{kind}' AND item = old.{item}
+    AND term IN (SELECT value FROM json_each(old.terms));
+END;
+CREATE TRIGGER {table}_change_terms AFTER UPDATE OF terms ON {table} WHEN new.terms <> old.terms BEGIN
+    DELETE FROM filter_terms WHERE user_id = old.user_id AND kind = '{kind}' AND item = old.{item}
+    AND term IN (SELECT value FROM json_each(old.terms));
+    INSERT OR IGNORE INTO filter_terms SELECT new.user_id, '{kind}', value, new.{item} FROM json_each(new.terms);
+END;"""
+"""The columns and triggers by which the rows of a table have terms; its rows are named by the column `item`."""
+
 # Terms of what MEMORY_FILTER_KEYS declares: beside each item as JSON, and inverted in a table of their own, which
 # triggers keep, so that no write can miss it. `terms_by` names the keys with which they were made; how far, is JSON.
 _FOURTEENTH = """
@@ -296,56 +314,19 @@ CREATE TABLE filter_terms (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE filter_filling (number INTEGER PRIMARY KEY CHECK (number = 1), content TEXT NOT NULL) STRICT;
 
-ALTER TABLE messages ADD COLUMN terms TEXT NOT NULL DEFAULT '[]';
-ALTER TABLE messages ADD COLUMN terms_by TEXT NOT NULL DEFAULT '';
-CREATE INDEX messages_by_terms ON messages (user_id, terms_by);
-CREATE TRIGGER messages_gain_terms AFTER INSERT ON messages WHEN new.terms <> '[]' BEGIN
-    INSERT OR IGNORE INTO filter_terms SELECT new.user_id, 'episode', value, new.seq FROM json_each(new.terms);
-END;
-CREATE TRIGGER messages_lose_terms AFTER DELETE ON messages WHEN old.terms <> '[]' BEGIN
-    DELETE FROM filter_terms WHERE user_id = old.user_id AND kind = 'episode' AND item = old.seq
-    AND term IN (SELECT value FROM json_each(old.terms));
-END;
-CREATE TRIGGER messages_change_terms AFTER UPDATE OF terms ON messages WHEN new.terms <> old.terms BEGIN
-    DELETE FROM filter_terms WHERE user_id = old.user_id AND kind = 'episode' AND item = old.seq
-    AND term IN (SELECT value FROM json_each(old.terms));
-    INSERT OR IGNORE INTO filter_terms SELECT new.user_id, 'episode', value, new.seq FROM json_each(new.terms);
-END;
-
-ALTER TABLE facts ADD COLUMN terms TEXT NOT NULL DEFAULT '[]';
-ALTER TABLE facts ADD COLUMN terms_by TEXT NOT NULL DEFAULT '';
-CREATE INDEX facts_by_terms ON facts (user_id, terms_by);
-CREATE TRIGGER facts_gain_terms AFTER INSERT ON facts WHEN new.terms <> '[]' BEGIN
-    INSERT OR IGNORE INTO filter_terms SELECT new.user_id, 'fact', value, new.id FROM json_each(new.terms);
-END;
-CREATE TRIGGER facts_lose_terms AFTER DELETE ON facts WHEN old.terms <> '[]' BEGIN
-    DELETE FROM filter_terms WHERE user_id = old.user_id AND kind = 'fact' AND item = old.id
-    AND term IN (SELECT value FROM json_each(old.terms));
-END;
-CREATE TRIGGER facts_change_terms AFTER UPDATE OF terms ON facts WHEN new.terms <> old.terms BEGIN
-    DELETE FROM filter_terms WHERE user_id = old.user_id AND kind = 'fact' AND item = old.id
-    AND term IN (SELECT value FROM json_each(old.terms));
-    INSERT OR IGNORE INTO filter_terms SELECT new.user_id, 'fact', value, new.id FROM json_each(new.terms);
-END;
-
-ALTER TABLE documents ADD COLUMN terms TEXT NOT NULL DEFAULT '[]';
-ALTER TABLE documents ADD COLUMN terms_by TEXT NOT NULL DEFAULT '';
-CREATE INDEX documents_by_terms ON documents (user_id, terms_by);
-CREATE TRIGGER documents_gain_terms AFTER INSERT ON documents WHEN new.terms <> '[]' BEGIN
-    INSERT OR IGNORE INTO filter_terms SELECT new.user_id, 'document', value, new.id FROM json_each(new.terms);
-END;
-CREATE TRIGGER documents_lose_terms AFTER DELETE ON documents WHEN old.terms <> '[]' BEGIN
-    DELETE FROM filter_terms WHERE user_id = old.user_id AND kind = 'document' AND item = old.id
-    AND term IN (SELECT value FROM json_each(old.terms));
-END;
-CREATE TRIGGER documents_change_terms AFTER UPDATE OF terms ON documents WHEN new.terms <> old.terms BEGIN
-    DELETE FROM filter_terms WHERE user_id = old.user_id AND kind = 'document' AND item = old.id
-    AND term IN (SELECT value FROM json_each(old.terms));
-    INSERT OR IGNORE INTO filter_terms SELECT new.user_id, 'document', value, new.id FROM json_each(new.terms);
-END;
+{items}
 PRAGMA user_version = 14;
 COMMIT;
-"""
+""".format(
+    items="\n\n".join(
+        _TERMS_OF_ITEMS.format(table=table, kind=kind, item=item)
+        for table, kind, item in (
+            ("messages", "episode", "seq"),
+            ("facts", "fact", "id"),
+            ("documents", "document", "id"),
+        )
+    )
+)
 
 SCRIPTS = (_EIGHTH, _NINTH, _TENTH, _ELEVENTH, _TWELFTH, _THIRTEENTH, _FOURTEENTH)
 """Each brings a file up by one version, the first an empty one to `FIRST_VERSION`.

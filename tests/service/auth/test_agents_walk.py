@@ -13,23 +13,13 @@ from tests.service.support.commands import recollect
 from tests.service.support.locked import bearer, caller, key_caller, owner_token, said
 from tests.service.support.running import Service, service
 from tests.service.support.shapes import refused
-from tests.service.support.walk import CALLS, Ids, steady
+from tests.service.support.walk import CALLS, Ids, ids_of_nothing, steady
 
 Json = dict[str, Any]
 ADA = {"user_id": "ada"}
 SECRETS = ("heliotrope", "quokka", "marzipan")
 MCP = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "X-Memory-User": "ada"}
-NOBODYS = Ids(
-    user_id="ada",
-    thread_id="no-such-thread",
-    session_id="no-such-thread",
-    turn_id="no-such-turn",
-    fact_id=str(uuid4()),
-    memory_id=str(uuid4()),
-    document_id=str(uuid4()),
-    erasure_id=uuid4().hex,
-    key="no_such_key",
-)
+NOBODYS = ids_of_nothing("ada")
 WHOLE = {("delete", "/api/users/{user_id}"), ("get", "/memory-stats")}
 """Operations about all that there is of a user, which the key of an agent must not do: 403."""
 TAKEN = {

@@ -13,22 +13,12 @@ import pytest
 from tests.service.support.locked import bearer, key_caller, owner_token, said
 from tests.service.support.running import Service, service
 from tests.service.support.shapes import refused
-from tests.service.support.walk import CALLS, Ids, steady
+from tests.service.support.walk import CALLS, Ids, ids_of_nothing, steady
 
 SECRETS = ("heliotrope", "quokka", "marzipan")
 OF_A_THREAD = ("{thread_id}", "{session_id}", "/archive", "/summary", "/messages", "{conversation_id}", "/items")
 """Ends of paths that are about a thread alone."""
-NOBODYS = Ids(
-    user_id="nobody-such",
-    thread_id="no-such-thread",
-    session_id="no-such-thread",
-    turn_id="no-such-turn",
-    fact_id=str(uuid4()),
-    memory_id=str(uuid4()),
-    document_id=str(uuid4()),
-    erasure_id=uuid4().hex,
-    key="no_such_key",
-)
+NOBODYS = ids_of_nothing("nobody-such")
 UUIDS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 MCP = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 

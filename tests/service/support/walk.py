@@ -40,6 +40,21 @@ class Ids:
         )
 
 
+def ids_of_nothing(user_id: str) -> Ids:
+    """Return ids of the kinds that exist, of which nothing of this user has one."""
+    return Ids(
+        user_id=user_id,
+        thread_id="no-such-thread",
+        session_id="no-such-thread",
+        turn_id="no-such-turn",
+        fact_id=str(uuid4()),
+        memory_id=str(uuid4()),
+        document_id=str(uuid4()),
+        erasure_id=uuid4().hex,
+        key="no_such_key",
+    )
+
+
 HELLO: Json = {"role": "user", "content": "Hello."}
 
 

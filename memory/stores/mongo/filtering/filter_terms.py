@@ -1,28 +1,28 @@
 """Keeps the terms of items in MongoDB: a list in each document, beside the digest of the keys that made them."""
 
 from pymongo import UpdateOne
-from pymongo.errors import DuplicateKeyError
 from typing_extensions import override
 
 from recollect.memory.background.batches import batches
 from recollect.memory.ports.filtering.filter_terms import Filling, FilterTerms
 from recollect.memory.stores.json_text import from_json
-from recollect.memory.stores.mongo.connection import CONVERSATIONS, MARK, SCHEMA, MongoConnection, Record
+from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, Record
 from recollect.memory.stores.mongo.filtering.narrowed import ITEMS
 from recollect.memory.stores.mongo.message_document import MESSAGE_ONLY, to_message
+from recollect.memory.stores.mongo.records.schema_record import SchemaRecord
 from recollect.memory.stores.stored_terms import StoredTerms, made_ends, terms_of
 from recollect.memory.values.filtering.terms import metadata_terms
 
-_KEY = "filters"
 _PORTION = 100
 """So many documents are written at a time: a call has five seconds."""
 
 
 class MongoFilterTerms(FilterTerms):
-    """Implements FilterTerms over the items' documents, and a document of the `schema` collection."""
+    """Implements FilterTerms over the items' documents, and a record of the whole database."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
+        self._record = SchemaRecord(connection, "filters")
 
     @override
     async def between(self, user_id: str, low: str, high: str, *, limit: int) -> list[str]:
@@ -58,22 +58,12 @@ class MongoFilterTerms(FilterTerms):
 
     @override
     async def filling(self) -> Filling | None:
-        async with self._connection.use() as database:
-            found = await database[SCHEMA].find_one({"_id": _KEY})
-        return None if found is None else Filling.of_text(found["content"])
+        content = await self._record.read()
+        return None if content is None else Filling.of_text(content)
 
     @override
     async def record(self, filling: Filling, *, seen: Filling | None) -> bool:
-        content = filling.as_text()
-        async with self._connection.use() as database:
-            if seen is None:
-                try:
-                    await database[SCHEMA].insert_one({**MARK, "_id": _KEY, "content": content})
-                except DuplicateKeyError:
-                    return False
-                return True
-            asked = {"_id": _KEY, "content": seen.as_text()}
-            return (await database[SCHEMA].update_one(asked, {"$set": {"content": content}})).matched_count > 0
+        return await self._record.replace(filling.as_text(), seen=None if seen is None else seen.as_text())
 
     def _made(self, collection: str, document: Record) -> Record:
         keys = self._connection.keys

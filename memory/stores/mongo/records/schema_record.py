@@ -1,0 +1,33 @@
+"""Keeps one record of the whole database: a document of the `schema` collection, its content as text."""
+
+from dataclasses import dataclass
+
+from pymongo.errors import DuplicateKeyError
+
+from recollect.memory.stores.mongo.connection import MARK, SCHEMA, MongoConnection
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRecord:
+    """The record with the id `key`, which names nobody."""
+
+    connection: MongoConnection
+    key: str
+
+    async def read(self) -> str | None:
+        """Return its content, or None if it was never written."""
+        async with self.connection.use() as database:
+            found = await database[SCHEMA].find_one({"_id": self.key})
+        return None if found is None else found["content"]
+
+    async def replace(self, content: str, *, seen: str | None) -> bool:
+        """Write `content` in place of `seen` (None: nothing yet); return False where something else stands there."""
+        async with self.connection.use() as database:
+            if seen is None:
+                try:
+                    await database[SCHEMA].insert_one({**MARK, "_id": self.key, "content": content})
+                except DuplicateKeyError:
+                    return False
+                return True
+            asked = {"_id": self.key, "content": seen}
+            return (await database[SCHEMA].update_one(asked, {"$set": {"content": content}})).matched_count > 0
