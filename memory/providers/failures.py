@@ -26,6 +26,7 @@ _NO_CREDENTIALS = frozenset(
 )
 """The errors of AWS's, Google's and Microsoft's clients where they find no credentials, or are refused with them."""
 _IN_STREAM = frozenset({"APIError", "BrokenOff"})
+_ENDED_EARLY = "The model's provider broke off its answer."
 _PASSING = frozenset({408, 409, 425, 429})
 _REFUSED_CONTENT = frozenset({400, 404, 422})
 
@@ -47,7 +48,7 @@ class Failures:
         if isinstance(error, TimeoutError) or _is_a(error, _TIMEOUTS):
             return ModelTimeout(f"The model did not answer within {self.timeout_setting}.")
         if _is_a(error, _BROKEN_OFF):
-            return ModelUnavailable("The model's provider broke off its answer.", outage=True)
+            return ModelUnavailable(_ENDED_EARLY, outage=True)
         status = status_in(error)
         if status is not None:
             return self.refused(status)
@@ -56,7 +57,7 @@ class Failures:
         if isinstance(error, OSError) or _is_a(error, _CONNECTIONS):
             return ModelUnavailable("The model's provider cannot be reached.", outage=True)
         if _is_a(error, _IN_STREAM):
-            return ModelUnavailable("The model's provider broke off its answer.", outage=True)
+            return ModelUnavailable(_ENDED_EARLY, outage=True)
         return ModelUnavailable(
             f"The model's answer could not be read; check {self.address_setting} and {self.model_setting}.",
             outage=False,
