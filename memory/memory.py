@@ -173,7 +173,7 @@ class Memory:
         await self._settle_hits(Turn(message, answer, kept, update))
         self.parts.retention.touch(message.user_id)
         if update.status == "pending":
-            self.parts.updater.notify(message.user_id)
+            self.parts.updater.notify(message.user_id, Turn(message, answer, kept, update))
         return Turn(message, answer, result, update)
 
     async def commit_anew(

@@ -93,7 +93,7 @@ class FactsStep(StepWork):
     async def run(self, turn: Turn, update: Update, save: Save) -> Update:
         """Learn from `turn`, or undo it; see `StepWork.run`. Plan the agent's own proposals before asking the model."""
         message = turn.message
-        fence = await self._fence(turn)
+        fence = await self._fence(turn, update)
         ended: Update | None = None
         try:
             ended = await self._run(turn, update, save, fence)
@@ -194,15 +194,18 @@ class FactsStep(StepWork):
         made = await self._plan(Turn(message), proposals, shown, known)
         return replace(made, refused=(*extraction.refused, *made.refused)), extraction.model
 
-    async def _fence(self, turn: Turn) -> Fence:
-        """Observe the fence, then check that `turn` is still stored.
+    async def _fence(self, turn: Turn, update: Update) -> Fence:
+        """Observe the fence, and make sure that nothing is written for a turn that was erased before that.
 
         Raises:
             UserErased: the turn was erased since it was read.
         """
         message = turn.message
-        # Observed before the turn is read: an earlier erasure has removed the turn, a later one fails the writes.
+        # Observed before the turn is looked for: an earlier erasure has removed it, a later one fails the writes.
         fence = await self.fences.observe(message.scope)
+        # A plan that is yet to be made is recorded before its first write, which a turn that is gone refuses.
+        if not (update.writes or update.undo or update.earlier):
+            return fence
         if await self.store.conversations.turn(user_id=message.user_id, turn_id=message.turn_id) is None:
             raise UserErased
         return fence

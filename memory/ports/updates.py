@@ -1,12 +1,12 @@
 """The updates port, part of the store: what turns owe, and the claims of those who work on it."""
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from recollect.memory.values.turn import Turn
+from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import Update
 
 
@@ -37,11 +37,14 @@ class Updates(Protocol):
         ...
 
     @abstractmethod
-    async def pending(self, user_id: str, *, limit: int, by_time: bool = False) -> list[Turn]:
+    async def pending(
+        self, user_id: str, *, limit: int, by_time: bool = False, known: Collection[Message] = ()
+    ) -> list[Turn]:
         """Return the user's turns whose update is pending, in the order of their commits.
 
         With `by_time`, order them by their replies' `created_at`, then by commit: an imported turn has the time at
-        which it took place.
+        which it took place. `known` are messages that the user's turns begin with, as they are stored: they need not be
+        read again.
         """
         ...
 

@@ -82,8 +82,11 @@ class Updater:
         for sweep in self._sweeps:
             sweep.start()
 
-    def notify(self, user_id: str) -> None:
-        """Work on this user's updates at once, because a turn was committed or a step came due."""
+    def notify(self, user_id: str, committed: Turn | None = None) -> None:
+        """Work on this user's updates at once, because a turn was committed or a step came due.
+
+        `committed` is the turn that this process has just committed.
+        """
         if self._closing:
             return
         timer = self._timers.pop(user_id, None)
@@ -96,8 +99,11 @@ class Updater:
             task = asyncio.create_task(work.run(), name="updates-user", context=Context())
             self._active[user_id] = _ActiveWork(work, task)
             task.add_done_callback(lambda task: self._work_ended(work, task))
+        active = self._active[user_id].work
+        if committed is not None:
+            active.announce(committed)
         # Set `wake` for work that runs already too: it may have read the pending turns before this one was committed.
-        self._active[user_id].work.wake.set()
+        active.wake.set()
 
     def _work_ended(self, work: UserWork, task: "asyncio.Task[datetime | None]") -> None:
         """Plan the next work of a user whose work has ended: at once if it was woken too late, else when a step is due.

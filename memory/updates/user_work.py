@@ -93,6 +93,7 @@ class UserWork:
         self._claim: Claim | None = None
         self._turns: dict[str, Turn] = {}
         self._updates: dict[str, Update] = {}
+        self._announced: dict[str, Turn] = {}
         self._deferred: dict[StepName, Deferred] = {}
         self._held_until: dict[str, float] = {}  # by turn
         self._more = True
@@ -104,8 +105,13 @@ class UserWork:
         return self._claim is not None
 
     def held(self, turn_id: str) -> Update | None:
-        """Return the turn's update as this work last recorded it, or None if it does not hold the turn."""
-        return self._updates.get(turn_id)
+        """Return the turn's update as this work last recorded it, or was told of it; None if it knows no such turn."""
+        announced = self._announced.get(turn_id)
+        return self._updates.get(turn_id) or (announced.update if announced is not None else None)
+
+    def announce(self, committed: Turn) -> None:
+        """Hand over a turn that this process has just committed: its message need not be read again."""
+        self._announced[committed.message.turn_id] = committed
 
     def deferred_steps(self, turn_id: str) -> dict[StepName, datetime | None]:
         """Return the turn's steps that wait for other turns, and when each starts at the latest."""
@@ -198,12 +204,15 @@ class UserWork:
         # Cleared before reading: a turn that is announced during the query is then read by the next one.
         self.wake.clear()
         limit = len(self._updates) + BATCH
-        found = await self._context.store.updates.pending(self.user_id, limit=limit, by_time=True)
+        known = [turn.message for turn in self._announced.values()]
+        found = await self._context.store.updates.pending(self.user_id, limit=limit, by_time=True, known=known)
         self._more = len(found) == limit
         for turn in found:
             turn_id = turn.message.turn_id
             if turn.update is not None and turn_id not in self._updates:
                 self._turns[turn_id], self._updates[turn_id] = turn, turn.update
+        for message in known:
+            del self._announced[message.turn_id]
         # An import goes on while its turns are worked on: older turns that arrive later still run first.
         self._updates = dict(sorted(self._updates.items(), key=lambda item: self._time(item[0])))
 

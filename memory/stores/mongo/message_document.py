@@ -107,10 +107,13 @@ def to_message(document: Record) -> Message:
 
 def to_turn(message: Record, reply: Record | None) -> Turn:
     """Return the turn of both documents; an unfinished one where `reply` is None."""
-    if reply is None:
-        return Turn(to_message(message))
+    return Turn(to_message(message)) if reply is None else answered(to_message(message), reply)
+
+
+def answered(message: Message, reply: Record) -> Turn:
+    """Return the turn of `message` and its reply's document."""
     return Turn(
-        to_message(message),
+        message,
         to_message(reply),
         result=from_json(reply["result"]),
         update=update_from_json(reply["update"]),

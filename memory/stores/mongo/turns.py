@@ -1,12 +1,12 @@
 """Puts turns together from their replies' documents."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pymongo import ASCENDING
 
 from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoDatabase, Record
-from recollect.memory.stores.mongo.message_document import to_turn
-from recollect.memory.values.turn import Turn, derived_id
+from recollect.memory.stores.mongo.message_document import answered, to_message, to_turn
+from recollect.memory.values.turn import Message, Turn, derived_id
 
 
 def these(users: Sequence[str], ids: Sequence[str]) -> Record:
@@ -19,16 +19,24 @@ def reply_of(user_id: str, turn_id: str) -> Record:
     return {"user_id": user_id, "_id": derived_id(user_id, turn_id, "assistant")}
 
 
-async def turns_of(database: MongoDatabase, replies: Sequence[Record]) -> tuple[list[Turn], list[str]]:
-    """Return the turns of `replies`, in their order, and the ids of the replies whose message is gone."""
+async def turns_of(
+    database: MongoDatabase, replies: Sequence[Record], known: Collection[Message] = ()
+) -> tuple[list[Turn], list[str]]:
+    """Return the turns of `replies`, in their order, and the ids of the replies whose message is gone.
+
+    The messages that are `known` are not read.
+    """
     if not replies:
         return [], []
     ids = [derived_id(reply["user_id"], reply["message_pair_id"], "user") for reply in replies]
-    users = list({reply["user_id"] for reply in replies})
-    found = await database[CONVERSATIONS].find(these(users, ids)).to_list()
-    asked = {document["_id"]: document for document in found}
+    asked = {message.id: message for message in known}
+    unknown = [key for key in ids if key not in asked]
+    if unknown:
+        users = list({reply["user_id"] for reply in replies})
+        found = await database[CONVERSATIONS].find(these(users, unknown)).to_list()
+        asked |= {document["_id"]: to_message(document) for document in found}
     pairs = list(zip(replies, ids, strict=True))
-    turns = [to_turn(asked[key], reply) for reply, key in pairs if key in asked]
+    turns = [answered(asked[key], reply) for reply, key in pairs if key in asked]
     return turns, [reply["_id"] for reply, key in pairs if key not in asked]
 
 

@@ -1,7 +1,7 @@
 """Keeps pending updates in MongoDB, in the replies' documents, and claims on users, one document each."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
 from pymongo import ASCENDING, ReturnDocument
@@ -13,7 +13,7 @@ from recollect.memory.stores.mongo.connection import CLAIMS, CONVERSATIONS, MARK
 from recollect.memory.stores.mongo.leaps import users_of
 from recollect.memory.stores.mongo.message_document import from_update
 from recollect.memory.stores.mongo.turns import reply_of, turns_of
-from recollect.memory.values.turn import Turn
+from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import Update
 
 _PAGE = 100
@@ -46,7 +46,9 @@ class MongoUpdates(Updates):
         return list(users)[:limit]
 
     @override
-    async def pending(self, user_id: str, *, limit: int, by_time: bool = False) -> list[Turn]:
+    async def pending(
+        self, user_id: str, *, limit: int, by_time: bool = False, known: Collection[Message] = ()
+    ) -> list[Turn]:
         """Return pending turns, and delete replies whose message was deleted while they were being committed."""
         if limit < 1:
             return []
@@ -54,7 +56,7 @@ class MongoUpdates(Updates):
             messages = database[CONVERSATIONS]
             found = messages.find({"user_id": user_id, "status": "pending"})
             replies = await found.sort([*(_TIMES if by_time else _COMMITS)]).limit(limit).to_list()
-            turns, orphans = await turns_of(database, replies)
+            turns, orphans = await turns_of(database, replies, known)
             if orphans:
                 await messages.delete_many({"user_id": user_id, "_id": {"$in": orphans}})
         return turns

@@ -4,7 +4,7 @@ Generations must rise across restarts, because `record` compares them with store
 higher 32 bits, and each claim counts up the lower ones.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count
@@ -16,7 +16,7 @@ from recollect.memory.stores.sqlite.database import SqliteDatabase
 from recollect.memory.stores.sqlite.rows import to_turn, turn_columns
 from recollect.memory.stores.update_json import is_indexed, update_to_json
 from recollect.memory.values.times import from_ms
-from recollect.memory.values.turn import Turn
+from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import Update
 
 _BATCH_TURNS = 250
@@ -85,7 +85,10 @@ class SqliteUpdates(Updates):
         return [user_id for (user_id,) in await self._database.read(PENDING_USERS, (limit,))]
 
     @override
-    async def pending(self, user_id: str, *, limit: int, by_time: bool = False) -> list[Turn]:
+    async def pending(
+        self, user_id: str, *, limit: int, by_time: bool = False, known: Collection[Message] = ()
+    ) -> list[Turn]:
+        """Read all by one query, the known messages too."""
         statement = PENDING_BY_TIME if by_time else PENDING
         return [to_turn(row) for row in await self._database.read(statement, (user_id, limit))]
 

@@ -53,6 +53,12 @@ class UpdatesContract:
             in_order = ["turn-3", "turn-2", "turn-1", "live"]
             assert [turn.message.turn_id for turn in pending] == in_order[:limit]
 
+    async def test_pending_turns_are_the_same_where_messages_are_known(self, store: Store):
+        first, second = [await finish(store, turn_id, update=full_update()) for turn_id in ("turn1", "turn2")]
+        pending = await store.updates.pending("ada", limit=9, by_time=True)
+        for known in ([first.user], [first.user, second.user]):
+            assert await store.updates.pending("ada", limit=9, by_time=True, known=known) == pending
+
     async def test_users_wait_in_the_order_of_their_oldest_pending_turn(self, store: Store):
         for turn_id, user_id in (("1", "cleo"), ("1", "ada"), ("2", "cleo"), ("1", "bob")):
             await finish(store, turn_id, user_id=user_id, update=owed())
