@@ -26,6 +26,7 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
+from recollect.memory.stores.edge.mapped_pages import give_back
 from recollect.memory.stores.points import BM25, CONTEXT, CREATED, DENSE, DOCUMENT, TERMS, THREAD, TURN, USER
 from recollect.memory.stores.private_folder import PrivateFolder, make_folder
 from recollect.memory.values.errors import IndexUnavailable
@@ -81,6 +82,7 @@ def open_shard(path: Path, *, dimension: int) -> EdgeShard:
     with engine_errors():
         _index_payload(shard)
     PrivateFolder(path).check()
+    give_back(path)  # nobody else has the shard yet, so no other thread unmaps its files
     return shard
 
 
