@@ -36,6 +36,9 @@ log = logging.getLogger(__name__)
 # In KB: so high that no graph is ever built. Brute force over one user's points stays well under a millisecond.
 _NEVER_INDEX = 1_000_000_000
 
+# A shard has one segment, which one thread reads. More would be woken by each search, look for work and find none.
+_SEARCH_THREADS = 1
+
 OWNER = "owner"
 """The payload field that says user and kind in one. A second condition is looked at for every point that the first one
 leaves: at 20,000 points it takes a third of a search, and half where points of many users lie mixed."""
@@ -143,6 +146,7 @@ def _layout(dimension: int) -> EdgeConfig:
         sparse_vectors={BM25: EdgeSparseVectorParams(modifier=Modifier.Idf)},
         optimizers=EdgeOptimizersConfig(indexing_threshold=_NEVER_INDEX),
         payload_memory=Memory.Cold,
+        max_search_threads=_SEARCH_THREADS,
         wal_enabled=True,
     )
 
