@@ -159,7 +159,8 @@ class CandidateQuery:
 async def retrieve(index: VectorIndex, query: CandidateQuery) -> list[Candidate]:
     """Return the candidates that any channel names, with their exact scores in all channels, in no order.
 
-    The first round lets channels name candidates; the second scores the most promising of them in every channel.
+    The first round lets channels name candidates; the second scores the most promising of them in every channel that
+    has not named them.
 
     Raises:
         IndexUnavailable: the index cannot be reached.
@@ -176,11 +177,11 @@ async def retrieve(index: VectorIndex, query: CandidateQuery) -> list[Candidate]
     if query.allowed is not None and source_facts:
         (allowed,) = await index.rank([query.checking(list(source_facts))])
         source_facts = {key: score for key, score in source_facts.items() if key in allowed}
-    own = [match.entry.id for match in facts if query.holds(match.entry)]
+    own = {match.entry.id: match.similarity for match in facts if query.holds(match.entry)}
     ids = list(dict.fromkeys([*_promising([*lists, source_facts]), *_promising(here), *own]))
     if not ids:
         return []
-    by_channel = await _scores(index, query, ids, own, lists)
+    by_channel = await _scores(index, query, ids, lists=lists, here=here, facts=own)
     dense, context, bm25 = by_channel["dense"], by_channel.get("context", {}), by_channel["bm25"]
     # A fact may lead to a message without a point, or outside the scope or period: `dense` lacks it, and it is dropped.
     return [
@@ -201,23 +202,32 @@ async def _scores(
     index: VectorIndex,
     query: CandidateQuery,
     ids: Sequence[str],
-    own: Sequence[str],
+    *,
     lists: Sequence[Mapping[str, float]],
+    here: Sequence[Mapping[str, float]],
+    facts: Mapping[str, float],
 ) -> Mapping[Channel, Mapping[str, float]]:
-    """Return each channel's scores of the points `ids`; `own` are the facts among them.
+    """Return each channel's scores of the points `ids`.
 
-    Where each list of the first round names fewer than its limit, the lists are complete and only facts are asked for.
+    The first round's scores are exact, so only the others are asked for: `lists` and `here` are its lists, and `facts`
+    the facts among `ids` with their cosines. A list that names fewer than its limit is complete: it lacks only what has
+    no score there, and facts, which no list names.
     """
-    is_whole = bool(lists) and all(len(scores) < CHANNEL_LIMIT for scores in lists)
-    known: dict[Channel, Mapping[str, float]] = {}
-    if is_whole:
-        known = dict(zip(LISTING, lists, strict=False))
-    channels: tuple[Channel, ...] = ("dense", *query.channels)
-    lacking: dict[Channel, Sequence[str]] = {channel: own if channel in known else ids for channel in channels}
-    asked: list[Channel] = [channel for channel in channels if lacking[channel]]
+    listed = dict(zip(LISTING, lists, strict=False))
+    by_meaning = [*lists[:1], *lists[len(LISTING) :], *here, facts]  # a third list is a period's, by meaning
+    known: dict[Channel, Mapping[str, float]] = {
+        "dense": {found: score for scores in by_meaning for found, score in scores.items()},
+        "bm25": listed.get("bm25", {}),
+    }
+    lacking: dict[Channel, list[str]] = {}
+    for channel in ("dense", *query.channels):
+        is_complete = channel in listed and len(listed[channel]) < CHANNEL_LIMIT
+        there = known.get(channel, {})
+        lacking[channel] = [found for found in (facts if is_complete else ids) if found not in there]
+    asked: list[Channel] = [channel for channel, wanted in lacking.items() if wanted]
     scores = await index.rank([query.scoring(channel, lacking[channel]) for channel in asked]) if asked else []
     found = dict(zip(asked, scores, strict=True))
-    return {channel: {**known.get(channel, {}), **found.get(channel, {})} for channel in channels}
+    return {channel: {**known.get(channel, {}), **found.get(channel, {})} for channel in lacking}
 
 
 async def _read(index: VectorIndex, query: CandidateQuery, ids: Sequence[str]) -> list[tuple[Entry, Vector | None]]:

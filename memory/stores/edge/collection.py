@@ -132,8 +132,7 @@ class EdgeCollection(PointStore):
         vector = checked_search(query, self._dimension)
         if vector is None:
             return []
-        (found,) = await self._read(lambda: self._found([(query, vector)], with_payload=True))
-        return [_match(point) for point in found]
+        return await self._read(lambda: self._matches(query, vector))
 
     @override
     async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
@@ -143,11 +142,7 @@ class EdgeCollection(PointStore):
         would only hold it for longer.
         """
         asked = [(query, checked_query(query, self._dimension)) for query in queries]
-        found = await self._read(lambda: self._found(asked))
-        return [
-            {str(point.id): raw_score(query, point.score) for point in points}
-            for (query, _), points in zip(asked, found, strict=True)
-        ]
+        return await self._read(lambda: self._ranked(asked))
 
     @override
     async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
@@ -159,9 +154,7 @@ class EdgeCollection(PointStore):
     @override
     async def entries(self, ids: Sequence[str]) -> list[Entry]:
         """Return the entries of the points with these `ids`; leave out ids without a point."""
-        wanted: list[edge.PointId] = list(ids)
-        found = await self._read(lambda: self._shard.retrieve(wanted, with_payload=True, with_vector=False))
-        return [read_entry(str(record.id), record.payload or {}) for record in found]
+        return await self._read(lambda: self._entries(ids))
 
     @override
     async def ids(self, *, after: str | None = None, limit: int = 500, scope: Scope | None = None) -> list[str]:
@@ -232,6 +225,23 @@ class EdgeCollection(PointStore):
     async def ping(self) -> None:
         """Ask the engine for its state."""
         await self._read(self._shard.info)
+
+    # A thread makes the answers out of what the engine finds: each id and each payload is converted as it is read.
+
+    def _matches(self, query: Query, vector: list[float]) -> list[Match]:
+        (found,) = self._found([(query, vector)], with_payload=True)
+        return [_match(point) for point in found]
+
+    def _ranked(self, asked: Sequence[_Asked]) -> list[dict[str, float]]:
+        return [
+            {str(point.id): raw_score(query, point.score) for point in points}
+            for (query, _), points in zip(asked, self._found(asked), strict=True)
+        ]
+
+    def _entries(self, ids: Sequence[str]) -> list[Entry]:
+        wanted: list[edge.PointId] = list(ids)
+        found = self._shard.retrieve(wanted, with_payload=True, with_vector=False)
+        return [read_entry(str(record.id), record.payload or {}) for record in found]
 
     def _found(self, asked: Sequence[_Asked], *, with_payload: bool = False) -> list[list[edge.ScoredPoint]]:
         """Return the best points of each query. Points of excluded turns are few: find them, then drop them."""
