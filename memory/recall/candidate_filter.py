@@ -4,10 +4,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from recollect.memory.background.long_texts import off_loop
 from recollect.memory.recall.hit import CandidateTrace, Hit, Stage
 from recollect.memory.recall.packing import Packed
 from recollect.memory.recall.ranking import Scored
-from recollect.memory.recall.repeats import merge
+from recollect.memory.recall.repeats import begun_alike, merge
+
+READ_INLINE = 400
+"""How long a text may be whose beginning is looked for on the event loop: one of signs alone is read whole."""
 
 
 class _Out(NamedTuple):
@@ -30,9 +34,17 @@ class CandidateFilter:
         self._beside: dict[str, tuple[Stage, str | None]] = {}
         self._dropped = dropped
 
-    def merge(self) -> None:
+    async def merge_off_loop(self) -> None:
+        """Merge as `merge` does, in a thread where long texts are read whole: only those that begin alike are."""
+        entries = [one.candidate.entry for one in self.left]
+        long = [entry.content for entry in entries if len(entry.content) > READ_INLINE]
+        begun = await off_loop(lambda: begun_alike(entries), long)
+        alike = [entries[place].content for places in begun if len(places) > 1 for place in places]
+        await off_loop(lambda: self.merge(begun), alike)
+
+    def merge(self, begun: Sequence[Sequence[int]] | None = None) -> None:
         """Keep of equal texts of one speaker the newest; see `repeats.merge`."""
-        merged = merge(self.left)
+        merged = merge(self.left, begun)
         self.left = [one.kept for one in merged]
         for kept, older in merged:
             if older:
@@ -72,7 +84,7 @@ class CandidateFilter:
     def shift(self, name: str, parts: Sequence[float]) -> None:
         """Add `parts` to the scores of the candidates that are left, traced under `name`, and sort by the sums."""
         scored = [
-            replace(one, score=one.score + part, scores={**one.scores, **({name: part} if part else {})})
+            replace(one, score=one.score + part, scores={**one.scores, name: part}) if part else one
             for one, part in zip(self.left, parts, strict=True)
         ]
         self.left = sorted(scored, key=lambda one: -one.score)

@@ -38,22 +38,49 @@ def losses(scored: Sequence[Scored], *, count: int, most: float = LOSS) -> list[
     in one word are two facts. As soon as no further candidate could be among the best `count`, the others are not
     compared, and lose nothing.
     """
-    said: dict[Hashable, _Holders] = {}
-    found, left = list[float](), list[float]()
-    for place, one in enumerate(scored[:MOST_COMPARED]):
-        if len(left) >= count and left[-count] >= one.score:
-            break
-        entry, loss = one.candidate.entry, 0.0
-        if entry.kind != "fact":
-            pairs, holders = _pairs(entry.content), said.setdefault(speaker_of(entry), {})
-            share = _greatest_share(pairs, holders)
-            if share >= LEAST_SHARE:
-                loss = -most * share
-            else:
-                _hold(holders, pairs, place)
-        found.append(loss)
-        insort(left, one.score + loss)
-    return found + [0.0] * (len(scored) - len(found))
+    comparison = Comparison(scored, count=count, most=most)
+    comparison.go_on()
+    return comparison.losses
+
+
+class Comparison:
+    """Compares candidates one by one, best first, and can stop between two of them; see `losses`."""
+
+    def __init__(self, scored: Sequence[Scored], *, count: int, most: float = LOSS) -> None:
+        self._scored, self._count, self._most = scored, count, most
+        self._said: dict[Hashable, _Holders] = {}
+        self._found, self._left = list[float](), list[float]()
+
+    @property
+    def losses(self) -> list[float]:
+        """Return what each candidate's text loses; those that were not compared lose nothing."""
+        return self._found + [0.0] * (len(self._scored) - len(self._found))
+
+    def go_on(self, characters: int | None = None) -> bool:
+        """Compare the next candidates until all are compared (True) or so many `characters` were read (False)."""
+        read = 0
+        for place in range(len(self._found), min(len(self._scored), MOST_COMPARED)):
+            one = self._scored[place]
+            if len(self._left) >= self._count and self._left[-self._count] >= one.score:
+                break
+            if characters is not None and read > characters:
+                return False
+            loss = self._loss(place)
+            self._found.append(loss)
+            insort(self._left, one.score + loss)
+            read += min(len(one.candidate.entry.content), COMPARED_CHARACTERS)
+        return True
+
+    def _loss(self, place: int) -> float:
+        entry = self._scored[place].candidate.entry
+        if entry.kind == "fact":
+            return 0.0
+        pairs, holders = _pairs(entry.content), self._said.setdefault(speaker_of(entry), {})
+        share = _greatest_share(pairs, holders)
+        if share >= LEAST_SHARE:
+            return -self._most * share
+        _hold(holders, pairs, place)
+        return 0.0
 
 
 def _pairs(text: str) -> _Pairs:

@@ -56,14 +56,14 @@ class Merged(NamedTuple):
     older: Sequence[Scored]
 
 
-def merge(scored: Sequence[Scored]) -> list[Merged]:
+def merge(scored: Sequence[Scored], begun: Sequence[Sequence[int]] | None = None) -> list[Merged]:
     """Merge equal texts of one speaker and kind, and return all candidates best first.
 
     The newest is kept, with the best score of those that it stands for: the rest of a better score is its part
-    `repeated`. Ties keep their order.
+    `repeated`. Ties keep their order. `begun` is `begun_alike` of their entries, where it is known.
     """
     merged = list[Merged]()
-    for places in equal([one.candidate.entry for one in scored]):
+    for places in equal([one.candidate.entry for one in scored], begun):
         newest, *older = (scored[place] for place in places)
         if not older:
             merged.append(Merged(newest, older))
@@ -76,9 +76,18 @@ def merge(scored: Sequence[Scored]) -> list[Merged]:
     return sorted(merged, key=lambda one: -one.kept.score)
 
 
-def equal(entries: Sequence[Entry]) -> list[list[int]]:
+def begun_alike(entries: Sequence[Entry]) -> list[list[int]]:
+    """Return the places of entries of one speaker and kind that begin alike.
+
+    That tells most texts apart, and reads little of each; of those left together `equal` may read all.
+    """
+    groups = _split(range(len(entries)), lambda place: speaker_of(entries[place]))
+    return [part for group in groups for part in _by_text(entries, group, _beginning)]
+
+
+def equal(entries: Sequence[Entry], begun: Sequence[Sequence[int]] | None = None) -> list[list[int]]:
     """Return the places of entries that say the same, newest first in each list; the lists keep the entries' order."""
-    groups, alone = _split(range(len(entries)), lambda place: speaker_of(entries[place])), list[list[int]]()
+    groups, alone = [list(group) for group in (begun or begun_alike(entries))], list[list[int]]()
     for form in _FORMS:
         alone += [group for group in groups if len(group) == 1]
         groups = [part for group in groups if len(group) > 1 for part in _by_text(entries, group, form)]
@@ -159,5 +168,6 @@ def _age(entry: Entry) -> tuple[datetime, int, str]:
     return entry.created_at, entry.position or 0, entry.id
 
 
-_FORMS = (_beginning, _longer_beginning, _ending, _ascii_letters, _letters, _folded)
-"""The forms by which texts are told apart, the cheapest first; texts that are equal in one are so in those before."""
+_FORMS = (_longer_beginning, _ending, _ascii_letters, _letters, _folded)
+"""The forms by which texts that begin alike are told apart, the cheapest first; texts that are equal in one are so in
+those before."""

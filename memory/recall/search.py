@@ -1,11 +1,12 @@
 """Runs one search from its text to its hits. The steps are functions of other files; this is their order."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from recollect.memory.background.long_texts import off_loop
+from recollect.memory.background.long_texts import INLINE_CHARACTERS, off_loop
 from recollect.memory.ports.embedder import Embedder, embedder_name
 from recollect.memory.ports.reranker import Reranker
 from recollect.memory.ports.store import Store
@@ -16,7 +17,7 @@ from recollect.memory.recall.filtering import Allowed, allowed_points
 from recollect.memory.recall.gathering import Gathering
 from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.known_terms import KnownTerms
-from recollect.memory.recall.near_repeats import COMPARED_CHARACTERS, LOSS, losses
+from recollect.memory.recall.near_repeats import LOSS, Comparison
 from recollect.memory.recall.packing import pack
 from recollect.memory.recall.preference import behind
 from recollect.memory.recall.query import PreparedQuery, prepare_query
@@ -99,7 +100,7 @@ class Search:
         )
         scored = rank(verification.candidates, query, knows_meaning=self.embedder.knows_meaning)
         filtered = CandidateFilter(scored, verification.dropped)
-        filtered.merge()
+        await filtered.merge_off_loop()
         if not self._is_small(request, filtered.left):
             self._keep_relevant(filtered, options)
         if why is None:
@@ -166,9 +167,11 @@ class Search:
         if request.preferred is not None:
             filtered.shift("scope", behind(filtered.left, request.preferred, self.config.scope_margin))
         count = options.top_k if options.mmr_lambda is None else MMR_CANDIDATES * options.top_k
-        texts = [one.candidate.entry.content[:COMPARED_CHARACTERS] for one in filtered.left[:count]]
         most = LOSS * (1 - (options.recency_weight or 0.0))  # of what a text means, not of how new it is
-        filtered.shift("near_repeat", await off_loop(lambda: losses(filtered.left, count=count, most=most), texts))
+        repeated = Comparison(filtered.left, count=count, most=most)
+        if not repeated.go_on(INLINE_CHARACTERS):  # few are compared, unless many repeat each other
+            await asyncio.to_thread(repeated.go_on)
+        filtered.shift("near_repeat", repeated.losses)
         if options.mmr_lambda is not None:
             filtered.first(count, "rank", "not among those that MMR chooses from")
             chosen = mmr(

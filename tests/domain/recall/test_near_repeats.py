@@ -4,7 +4,7 @@ import pytest
 
 from recollect.memory.ports.vector_index import Entry, Kind
 from recollect.memory.recall.candidate import Candidate
-from recollect.memory.recall.near_repeats import LOSS, MOST_COMPARED, losses
+from recollect.memory.recall.near_repeats import LOSS, MOST_COMPARED, Comparison, losses
 from recollect.memory.recall.ranking import Scored
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -63,3 +63,12 @@ def test_what_cannot_be_among_the_best_is_not_compared() -> None:
 def test_long_texts_are_compared_by_their_beginnings() -> None:
     one, other = "word " * 10_000 + "a", "word " * 10_000 + "b"
     assert losses([scored(one), scored(other)], count=2) == pytest.approx([0.0, -LOSS])
+
+
+def test_a_comparison_stops_where_it_has_read_enough_and_goes_on_there() -> None:
+    found = [scored(f"{RUN} {'and so on ' * 20} {place % 7} {'x' * place}", 1.0 - place / 1_000) for place in range(40)]
+    at_once, in_steps = losses(found, count=10), Comparison(found, count=10)
+    assert [in_steps.go_on(2_000), in_steps.go_on(2_000)] == [False, False]
+    assert 0 < sum(loss < 0 for loss in in_steps.losses) < sum(loss < 0 for loss in at_once)
+    assert in_steps.go_on()
+    assert in_steps.losses == at_once

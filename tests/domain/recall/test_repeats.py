@@ -1,9 +1,12 @@
+import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from recollect.memory.ports.vector_index import Entry, Kind, Origin
 from recollect.memory.recall.candidate import Candidate
+from recollect.memory.recall.candidate_filter import CandidateFilter
 from recollect.memory.recall.ranking import Scored
 from recollect.memory.recall.repeats import MOST_IDS, Repeats, equal, merge
 
@@ -72,3 +75,30 @@ def test_ids_are_bounded_and_the_count_is_not() -> None:
     assert (repeats.count, len(repeats.ids), repeats.ids[0]) == (60, MOST_IDS, "e60")
     assert (repeats.first, repeats.last) == (NOW + timedelta(days=1), NOW + timedelta(days=60))
     assert Repeats.of([entry(1, "tea")]) is None
+
+
+async def waits(work: Callable[[], Awaitable[None]]) -> bool:
+    """Tell whether another task got its turn while `work` ran."""
+    other = asyncio.create_task(asyncio.sleep(0))
+    await work()
+    had_turn = other.done()
+    await other
+    return had_turn
+
+
+@pytest.mark.parametrize(
+    ("said", "is_long"),
+    [
+        ([f"I like tea and {place} kinds of cake." for place in range(200)], False),
+        ([f"{place}: Grüße an alle, {'lang ü ' * 500}" for place in range(200)], True),
+        (["Grüße " * 100 + f"an {place}" for place in range(200)], True),
+        (["«»" * 10_000 + str(place) for place in range(3)], True),
+    ],
+    ids=["short", "long", "long and alike", "signs alone"],
+)
+async def test_long_texts_are_merged_off_the_event_loop(said: list[str], is_long: bool) -> None:
+    scored = [Scored(Candidate(entry(place, text)), 1.0) for place, text in enumerate([*said, said[0]])]
+    candidates = CandidateFilter(scored)
+    assert await waits(candidates.merge_off_loop) is is_long
+    assert candidates.left == [one.kept for one in merge(scored)]
+    assert len(candidates.left) == len(said)
