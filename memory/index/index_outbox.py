@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from recollect.memory.background.keyed_worker import KeyedWorker
@@ -26,6 +26,15 @@ LATER_SECONDS = 1.5
 """How long facts of a turn wait for its index step, in seconds, which embeds them with the turn's messages."""
 AT_ONCE = 8
 """How many users are worked on in the background at once."""
+
+
+@dataclass(slots=True)
+class _Later:
+    """The `facts` that were written and wait for a turn's index step; `reads`: others may be owed beside them."""
+
+    timer: asyncio.TimerHandle
+    facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
+    reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,7 @@ class IndexOutbox:
         self._sweep = Sweep("points-sweep", self._see_to_owing, seconds=sweep_seconds)
         self._seen: set[str] | None = None
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
-        self._later: dict[str, asyncio.TimerHandle] = {}
+        self._later: dict[str, _Later] = {}
         self._worker = KeyedWorker("points-user", self.sync, at_once=AT_ONCE, failed=_log_waiting)
 
     def start(self) -> None:
@@ -71,10 +80,17 @@ class IndexOutbox:
         self._no_longer_later(user_id)
         self._worker.wake(user_id)
 
-    def notify_later(self, user_id: str) -> None:
-        """Index this user's records after `LATER_SECONDS`, unless `index_beside` has done so before."""
-        if user_id not in self._later:
-            self._later[user_id] = asyncio.get_running_loop().call_later(LATER_SECONDS, self.notify, user_id)
+    def notify_later(self, user_id: str, written: Sequence[Fact] | None = None) -> None:
+        """Index this user's records after `LATER_SECONDS`, unless `index_beside` has done so before.
+
+        `written` are the facts that were just written, as they are stored: then `index_beside` reads no others.
+        """
+        later = self._later.get(user_id)
+        if later is None:
+            timer = asyncio.get_running_loop().call_later(LATER_SECONDS, self.notify, user_id)
+            later = self._later[user_id] = _Later(timer)
+        later.facts |= {fact.id: fact for fact in written or ()}
+        later.reads = later.reads or written is None or len(later.facts) > EMBED_BATCH
 
     async def index_beside(
         self, user_id: str, entries: Sequence[Entry], preceding: Mapping[str, Sequence[str]]
@@ -87,12 +103,13 @@ class IndexOutbox:
         Raises:
             StoreUnavailable, ModelUnavailable, ValueError: the entries are not indexed.
         """
-        if not self._no_longer_later(user_id):
+        later = self._no_longer_later(user_id)
+        if later is None:
             await self._index.upsert(await make_points(entries, self._embedder, preceding=preceding))
             return
         try:
             async with self._lock(user_id):
-                owed = await self._owed(user_id)
+                owed = await self._owed(user_id) if later.reads else _unindexed(later.facts.values())
                 made = await make_points([*entries, *_entries_of(owed)], self._embedder, preceding=preceding)
                 await self._index.upsert(made)
                 changed = [item for item in owed if not await self._finished(item)]
@@ -135,12 +152,12 @@ class IndexOutbox:
     def _lock(self, user_id: str) -> asyncio.Lock:
         return self._locks.setdefault(user_id, asyncio.Lock())
 
-    def _no_longer_later(self, user_id: str) -> bool:
-        """Take back a `notify_later`, and return whether there was one."""
-        timer = self._later.pop(user_id, None)
-        if timer is not None:
-            timer.cancel()
-        return timer is not None
+    def _no_longer_later(self, user_id: str) -> _Later | None:
+        """Take back a `notify_later`, and return what it was for; None if there was none."""
+        later = self._later.pop(user_id, None)
+        if later is not None:
+            later.timer.cancel()
+        return later
 
     async def _owed(self, user_id: str) -> list[_Owed]:
         facts = await self._store.facts.owed(user_id=user_id, limit=EMBED_BATCH)
@@ -217,6 +234,10 @@ class IndexOutbox:
 
 def _entries_of(owed: Sequence[_Owed]) -> list[Entry]:
     return [item.entry for item in owed if item.entry is not None]
+
+
+def _unindexed(facts: Iterable[Fact]) -> list[_Owed]:
+    return [_of_fact(fact) for fact in facts if not fact.indexed]
 
 
 def _of_fact(fact: Fact) -> _Owed:

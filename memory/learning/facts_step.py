@@ -95,14 +95,17 @@ class FactsStep(StepWork):
         message = turn.message
         fence = await self._fence(turn, update)
         ended: Update | None = None
+        written: list[Fact] = []
         try:
-            ended = await self._run(turn, update, save, fence)
+            ended = await self._run(turn, update, save, fence, written)
             return ended
         finally:
-            if ended is None or ended.writes or ended.undo or ended.earlier:
-                self._notify(message.user_id, update)
+            if ended is None or ended.undo or ended.earlier:
+                self._notify(message.user_id, update, None)
+            elif ended.writes:
+                self._notify(message.user_id, update, written)
 
-    async def _run(self, turn: Turn, update: Update, save: Save, fence: Fence) -> Update:
+    async def _run(self, turn: Turn, update: Update, save: Save, fence: Fence, written: list[Fact]) -> Update:
         message = turn.message
         # Taken back first, so that the new answer is not compared with facts of the previous one.
         if update.earlier is not None and not update.earlier.done:
@@ -110,19 +113,22 @@ class FactsStep(StepWork):
         if update.undo is not None and not update.undo.done:
             return await undo_turn(self.store.facts, turn, update, now=self.clock())
         # Writes that were recorded before a kill, or by a person who applied a preview.
-        await self._write(message, update.writes, fence)
-        keep = partial(self._keep, message=message, save=save, fence=fence)
+        written += await self._write(message, update.writes, fence)
+        keep = partial(self._keep, message=message, save=save, fence=fence, written=written)
         if update.proposals:
             update = await self._take_proposals(turn, update, keep)
         if not update.planned:
             update = await self._learn(turn, update, keep)
         return update
 
-    def _notify(self, user_id: str, update: Update) -> None:
-        """Have new facts indexed: by the turn's index step where that is still to come, else in the background."""
+    def _notify(self, user_id: str, update: Update, written: Sequence[Fact] | None) -> None:
+        """Have new facts indexed: by the turn's index step where that is still to come, else in the background.
+
+        `written` are the facts that this step has written; None: nobody knows which.
+        """
         index = update.steps.get("index")
         if index is not None and index.is_due(self.clock()):
-            self.points.notify_later(user_id)
+            self.points.notify_later(user_id, written)
         else:
             self.points.notify(user_id)
 
@@ -210,17 +216,23 @@ class FactsStep(StepWork):
             raise UserErased
         return fence
 
-    async def _write(self, message: Message, writes: Sequence[PlannedWrite], fence: Fence) -> None:
-        """Do the planned writes, then keep to the bounds. Remove the new facts if the user or thread is erased."""
+    async def _write(self, message: Message, writes: Sequence[PlannedWrite], fence: Fence) -> list[Fact]:
+        """Do the planned writes, then keep to the bounds. Remove the new facts if the user or thread is erased.
+
+        Return what is stored of the facts that the plan writes.
+        """
         if not writes:
-            return
+            return []
         facts, inserted = self.store.facts, [write.inserts for write in writes if write.inserts is not None]
         async with fence.writing() as writing:
             writing.on_erased(lambda: facts.remove(user_id=message.user_id, fact_ids=inserted))
-            await FactWrites(facts).do(message.scope, writes, turn_id=message.turn_id, agent_id=message.agent_id)
+            written = await FactWrites(facts).do(
+                message.scope, writes, turn_id=message.turn_id, agent_id=message.agent_id
+            )
         self.retention.touch(message.user_id)
         if any(write.inserts and write.scope == "thread" for write in writes):
             await self.retention.trim_thread(message.scope)
+        return written
 
     async def _take_earlier_back(self, turn: Turn, update: Update, save: Save) -> Update:
         """Undo the writes of the turn's previous answers, with force: leave what has changed since."""
@@ -284,8 +296,13 @@ class FactsStep(StepWork):
         said = _fitting(said, self.batching.config.message_tokens * CHARACTERS_PER_TOKEN)
         return ExtractionRequest(turns=said, known=shown, now=self.clock(), passages=passages), shown
 
-    async def _keep(self, update: Update, made: Plan, *, message: Message, save: Save, fence: Fence) -> Update:
-        """Record the plan in `update`, then do its writes. Leave out confirmations of facts that this turn taught."""
+    async def _keep(
+        self, update: Update, made: Plan, *, message: Message, save: Save, fence: Fence, written: list[Fact]
+    ) -> Update:
+        """Record the plan in `update`, then do its writes. Leave out confirmations of facts that this turn taught.
+
+        What these have written is added to `written`.
+        """
         made = without_own_keeps(update, made)
         learned = replace(
             update,
@@ -302,7 +319,7 @@ class FactsStep(StepWork):
         if made.writes:
             # Saved before the first write: after a kill a replay does these writes again, and asks no model.
             await save(learned)
-            await self._write(message, made.writes, fence)
+            written += await self._write(message, made.writes, fence)
         return learned
 
     async def _plan(
@@ -354,8 +371,8 @@ class FactsStep(StepWork):
         scope = scope or message.scope
         now, facts = self.clock(), self.store.facts
         since = min(message.created_at, now)
-        found = await facts.living(scope, at=since, limit=MOST_FACTS, with_global=True)
-        proposed = await facts.proposed(scope, limit=MOST_PROPOSED) if self.review.may_hold_back else []
+        waiting = MOST_PROPOSED if self.review.may_hold_back else 0
+        found, proposed = await facts.known(scope, at=since, living=MOST_FACTS, proposed=waiting)
         living = [fact for fact in found if fact.is_living(now)]
         return _Known(living, [fact for fact in found if not fact.is_living(now)], proposed)
 

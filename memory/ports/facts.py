@@ -75,6 +75,11 @@ class Facts(Protocol):
         ...
 
     @abstractmethod
+    async def known(self, scope: Scope, *, at: datetime, living: int, proposed: int) -> tuple[list[Fact], list[Fact]]:
+        """Return what `living` returns with the global facts, and what `proposed` does, at most so many of each."""
+        ...
+
+    @abstractmethod
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
         """Return the facts that `shown` selects, in its order, starting behind the fact with id `after`.
 

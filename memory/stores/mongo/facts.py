@@ -1,5 +1,6 @@
 """Keeps facts in MongoDB, in the documents of `fact_document.py`."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
@@ -58,16 +59,25 @@ class MongoFacts(Facts):
 
     @override
     async def living(self, scope: Scope, *, at: datetime, limit: int, with_global: bool = False) -> list[Fact]:
-        # The index over `until` finds the facts that still hold, and none of the history; the server sorts those.
-        users = [scope.user_id, GLOBAL_USER] if with_global else [scope.user_id]
-        holding: Record = {"state": {"$in": ["open", "ended"]}, "until": {"$gt": at}}
-        query: Record = {"user_id": {"$in": users}, "home": {"$in": _homes(scope.thread_id)}, **holding}
-        return await self._found(query, limit=limit, order=_NEWEST)
+        return await self._found(_living(scope, at, with_global=with_global), limit=limit, order=_NEWEST)
 
     @override
     async def proposed(self, scope: Scope, *, limit: int) -> list[Fact]:
-        query: Record = {"user_id": scope.user_id, "home": {"$in": _homes(scope.thread_id)}, "state": "proposed"}
-        return await self._found(query, limit=limit, order=_NEWEST)
+        return await self._found(_proposed(scope), limit=limit, order=_NEWEST)
+
+    @override
+    async def known(self, scope: Scope, *, at: datetime, living: int, proposed: int) -> tuple[list[Fact], list[Fact]]:
+        """Read both by one query, unless there are more than were asked for."""
+        either = _living(scope, at, with_global=True)
+        if proposed:
+            either = {"user_id": either["user_id"], "$or": [either, _proposed(scope)]}
+        found = await self._found(either, limit=living + proposed, order=_NEWEST)
+        waiting = [fact for fact in found if fact.status == "proposed"]
+        if proposed and len(found) == living + proposed:
+            found, waiting = await asyncio.gather(
+                self.living(scope, at=at, limit=living, with_global=True), self.proposed(scope, limit=proposed)
+            )
+        return [fact for fact in found if fact.status != "proposed"][:living], waiting[:proposed]
 
     @override
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
@@ -186,6 +196,17 @@ def _homes(thread_id: str | None) -> list[str]:
 def _owned(scope: Scope) -> Record:
     owned = {"user_id": scope.user_id}
     return owned if scope.thread_id is None else {**owned, "home": scope.thread_id}
+
+
+def _living(scope: Scope, at: datetime, *, with_global: bool) -> Record:
+    """Return the query for facts that hold: an index over `until` finds them, and none of the history."""
+    users = [scope.user_id, GLOBAL_USER] if with_global else [scope.user_id]
+    holding: Record = {"state": {"$in": ["open", "ended"]}, "until": {"$gt": at}}
+    return {"user_id": {"$in": users}, "home": {"$in": _homes(scope.thread_id)}, **holding}
+
+
+def _proposed(scope: Scope) -> Record:
+    return {"user_id": scope.user_id, "home": {"$in": _homes(scope.thread_id)}, "state": "proposed"}
 
 
 def _shown(shown: FactFilter) -> Record:

@@ -62,6 +62,11 @@ class SqliteFacts(Facts):
         return _newest(await self._database.read(sql.PROPOSED, values), limit)
 
     @override
+    async def known(self, scope: Scope, *, at: datetime, living: int, proposed: int) -> tuple[list[Fact], list[Fact]]:
+        found = await self.living(scope, at=at, limit=living, with_global=True)
+        return found, await self.proposed(scope, limit=proposed) if proposed else []
+
+    @override
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
         statement = sql.page_statement(shown, follows=after is not None)
         rows = await self._database.read(statement, sql.page_values(user_id, shown, limit=limit, after=after))

@@ -78,6 +78,22 @@ async def test_what_waits_for_a_turn_is_indexed_beside_it_in_one_call(store: Sto
     await points.close()
 
 
+async def test_facts_that_a_turn_has_written_are_not_read_again(store: Store, index: VectorIndex) -> None:
+    points = IndexOutbox(store, index, CountingEmbedder())
+    fact, changed = await learn(store), await learn(store, "f2", key=None, statement="Ada likes tea.")
+    other = await learn(store, "f3", key=None, statement="Ada likes milk.")
+    points.notify_later("ada", [fact])
+    points.notify_later("ada", [changed])
+    assert await store.facts.replace(ended(changed), revision=1), "changed by another process since it was written"
+    message = episode(Message("ada", "t1", "turn7", "user", "Hello.", NOW))
+    await points.index_beside("ada", [message], {})
+    assert sorted(await all_ids(index)) == sorted([point_of(fact), message.id])
+    assert (await stored(store, fact)).indexed
+    assert (await stored(store, changed)).indexed
+    assert not (await stored(store, other)).indexed, "whoever wrote it sees to it"
+    await points.close()
+
+
 async def test_what_waits_for_a_turn_that_never_comes_is_indexed_by_itself(store: Store, index: VectorIndex) -> None:
     points = IndexOutbox(store, index, CountingEmbedder())
     fact = await learn(store)

@@ -181,6 +181,19 @@ class FactsContract:
         assert await store.facts.proposed(ADA_T1, limit=2) == [own[0], here]
         assert await store.facts.proposed(ADA, limit=0) == []
 
+    async def test_what_holds_and_what_waits_is_known_together(self, store: Store):
+        living = [fact(f"living{age}", age=age) for age in (1, 3, 5)]
+        shared = fact("shared", user_id=GLOBAL_USER, age=4, scope="global")
+        waiting = [fact(f"waits{age}", age=age, status="proposed") for age in (2, 6, 7)]
+        await insert(store, *living, shared, *waiting, fact("r", status="rejected"), superseded("gone"))
+        await insert(store, fact("wish", user_id=GLOBAL_USER, scope="global", status="proposed"))
+        await insert(store, fact("there", scope="thread", thread_id="t2"))
+        for most in (9, 3, 2, 1):
+            holds = await store.facts.living(ADA_T1, at=NOW, limit=most, with_global=True)
+            waits = await store.facts.proposed(ADA_T1, limit=most)
+            assert await store.facts.known(ADA_T1, at=NOW, living=most, proposed=most) == (holds, waits)
+            assert await store.facts.known(ADA_T1, at=NOW, living=most, proposed=0) == (holds, [])
+
     async def test_successors_name_what_they_replaced(self, store: Store):
         later = [fact("second", age=5, replaces="f1"), superseded("third", age=2, replaces="f1")]
         await insert(store, fact(age=9), *later[::-1], fact("other", replaces="f0"))
