@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from pymongo import ASCENDING, DESCENDING
@@ -27,6 +26,7 @@ from recollect.memory.stores.mongo.message_document import (
 )
 from recollect.memory.stores.mongo.old_messages import oldest_messages
 from recollect.memory.stores.mongo.overviews import last_position_of, openings, overview, overviews
+from recollect.memory.stores.mongo.places.newest_place import NewestPlaces
 from recollect.memory.stores.mongo.turns import reply_of, these, turns_from, turns_of
 from recollect.memory.stores.update_json import update_from_json, update_to_json
 from recollect.memory.values.errors import StoreUnavailable
@@ -40,7 +40,6 @@ from recollect.memory.values.update import Update
 _BATCH_TURNS = 100
 _BATCH_MESSAGES = 500
 _TRIES = 200
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class MongoConversations(Conversations):
@@ -48,13 +47,14 @@ class MongoConversations(Conversations):
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
+        self._places = NewestPlaces()
 
     @override
     async def accept(self, message: Message) -> Message:
         # The unique index over positions lets one of two concurrent writers in; the other retries.
         async with self._connection.use() as database:
             for _ in range(_TRIES):
-                placed = await _as_newest(database, message)
+                placed = await self._places.placed(database, message)
                 try:
                     await database[CONVERSATIONS].insert_one(from_message(placed, self._connection.keys))
                 except DuplicateKeyError:
@@ -329,21 +329,6 @@ class MongoConversations(Conversations):
             query["thread_id"] = scope.thread_id
         async with self._connection.use() as database:
             return await _delete(database, query)
-
-
-async def _as_newest(database: MongoDatabase, message: Message) -> Message:
-    """Return `message` with the position and time behind its thread's last, in the whole milliseconds of MongoDB."""
-    thread = {"user_id": message.user_id, "thread_id": message.thread_id}
-    shown = {"position": True, "timestamp": True}
-    last, latest = await asyncio.gather(
-        database[CONVERSATIONS].find_one(thread, shown, sort=[("position", DESCENDING)]),
-        database[CONVERSATIONS].find_one(thread, shown, sort=[("timestamp", DESCENDING)]),
-    )
-    position = last["position"] if last else 0
-    # Another message can come in between the two queries, so both answers count.
-    earlier = [found["timestamp"] + _MILLISECOND for found in (last, latest) if found]
-    created_at = max([from_ms(to_ms(message.created_at)), *earlier])
-    return replace(message, position=position + 1 + position % 2, created_at=created_at)
 
 
 def _one(message: Message) -> Record:

@@ -1,0 +1,1 @@
+"""Finds the place of a new message in its thread, in MongoDB."""
