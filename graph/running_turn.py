@@ -105,6 +105,11 @@ class RunningTurn(Listener):
             raise TurnConflict(turn_id=self.turn_id)
 
     @property
+    def is_answered(self) -> bool:
+        """Tell whether the turn has its reply, and that is stored."""
+        return self._finished.done() and self._finished.exception() is None and self.is_stored
+
+    @property
     def is_over(self) -> bool:
         """Tell whether the turn has its reply or has failed."""
         return self._finished.done()

@@ -146,7 +146,9 @@ class TurnRunner:
 
     async def _hold(self, running: RunningTurn, looking: "asyncio.Task[Turn | None]") -> None:
         """Hold the thread from the turn's acceptance to its reply; the update goes on after it."""
-        async with self._memory.held(running.request.scope):
+        turn_id = running.turn_id
+        new_turn = turn_id if running.request.turn_id is None else None
+        async with self._memory.held(running.request.scope, new_turn=new_turn) as hold:
             if await looking is not None:
                 return
             # Another process may have finished it while this one waited for the thread.
@@ -166,6 +168,8 @@ class TurnRunner:
                 if running.request.chat is None or not running.request.chat.stores_late:
                     message = await self._memory.accept(message, fence=fence, agent_id=running.request.bound_agent)
             await self._begin(running, message, replaced, known, fence)
+            # The turn may have become another one, which a chat client's history names.
+            hold.is_answered = running.is_answered and running.turn_id == turn_id
 
     async def _begin(
         self,

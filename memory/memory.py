@@ -30,6 +30,7 @@ from recollect.memory.ports.chat_model import ChatModel
 from recollect.memory.ports.erasures import keyed_hash
 from recollect.memory.ports.key_ring import KeyRing
 from recollect.memory.ports.observing import Observer
+from recollect.memory.ports.thread_queue import Hold
 from recollect.memory.recall.recall import Recall
 from recollect.memory.threads.recorded_hits import RecordedHits, bounded_result
 from recollect.memory.threads.summary_step import summary_is_owed
@@ -41,7 +42,7 @@ from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope, check_id
 from recollect.memory.values.text import check_message
 from recollect.memory.values.thread_record import ThreadRecord
-from recollect.memory.values.turn import Exchange, Message, Turn
+from recollect.memory.values.turn import Exchange, Message, Turn, derived_id
 from recollect.memory.values.update import StepName, Update, owed
 
 logger = logging.getLogger(__name__)
@@ -88,13 +89,16 @@ class Memory:
         """Call `listener` with each scope whose erasure begins in this process."""
         self.parts.fences.listeners.append(listener)
 
-    def held(self, scope: Scope) -> AbstractAsyncContextManager[None]:
+    def held(self, scope: Scope, *, new_turn: str | None = None) -> AbstractAsyncContextManager[Hold]:
         """Hold the scope's thread, behind those who came before; turns of a thread run one after another.
+
+        `new_turn` is the id of the turn that runs meanwhile, where the store cannot have it yet.
 
         Raises:
             ThreadBusy: it was not free within THREAD_WAIT_SECONDS.
         """
-        return self.parts.store.queue.turn(scope, wait_seconds=self.config.thread_wait_seconds)
+        reply_id = None if new_turn is None else derived_id(scope.user_id, new_turn, "assistant")
+        return self.parts.store.queue.turn(scope, wait_seconds=self.config.thread_wait_seconds, reply_id=reply_id)
 
     async def accept(self, message: Message, *, fence: Fence | None = None, agent_id: str | None = None) -> Message:
         """Store the user's message, which accepts the turn. A repeated call returns the stored message.

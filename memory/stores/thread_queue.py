@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 
 from typing_extensions import override
 
-from recollect.memory.ports.thread_queue import ThreadQueue
+from recollect.memory.ports.thread_queue import Hold, ThreadQueue
 from recollect.memory.values.errors import ThreadBusy
 from recollect.memory.values.scope import Scope
 
@@ -27,9 +27,13 @@ class LocalThreadQueue(ThreadQueue):
         """Return how many threads are held."""
         return len(self._lines)
 
+    def is_awaited(self, scope: Scope) -> bool:
+        """Tell whether somebody waits for the thread."""
+        return bool(self._lines.get((scope.user_id, scope.thread)))
+
     @override
     @asynccontextmanager
-    async def turn(self, scope: Scope, *, wait_seconds: float) -> AsyncGenerator[None]:
+    async def turn(self, scope: Scope, *, wait_seconds: float, reply_id: str | None = None) -> AsyncGenerator[Hold]:
         """Hold the thread for one turn.
 
         Raises:
@@ -42,7 +46,7 @@ class LocalThreadQueue(ThreadQueue):
         else:
             await self._wait(key, line, wait_seconds)
         try:
-            yield
+            yield Hold()
         finally:
             self._pass_on(key)
 

@@ -2,8 +2,12 @@
 
 `thread_queue` holds one document per busy thread: {_id, tickets: ["owner/…", …]}. Taking a ticket is one atomic append,
 so the array is in order of arrival, and no ticket is ever taken but not yet visible. The turn of the first ticket runs.
-Leaving removes the ticket, and the document with the last one: two round trips for a turn without rivals (three when
-this process has to renew its lease).
+Leaving removes the ticket, and the document with the last one.
+
+A new turn's ticket names the reply that will end it. With that reply the thread is free, and the ticket is left: one
+round trip for a turn without rivals. Every 5 s the process removes all that it has left, at once. Before that the next
+turn of the thread in this process puts its own ticket in the left one's place, and whoever waits in another process
+looks for the reply, and removes the ticket of a turn that has it.
 
 Tickets carry no lease of their own. Each open store holds one lease, a document of `processes`, which one task renews
 while the store has tickets. Where the lease of the first ticket's process has run out, whoever waits behind removes the
@@ -23,12 +27,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-from pymongo import ReturnDocument
+from pymongo import DeleteMany, ReturnDocument, UpdateOne
 from pymongo.errors import DuplicateKeyError
 from typing_extensions import override
 
-from recollect.memory.ports.thread_queue import ThreadQueue
-from recollect.memory.stores.mongo.connection import MARK, PROCESSES, QUEUE, MongoConnection, hidden_key
+from recollect.memory.ports.thread_queue import Hold, ThreadQueue
+from recollect.memory.stores.mongo.connection import (
+    CONVERSATIONS,
+    MARK,
+    PROCESSES,
+    QUEUE,
+    MongoConnection,
+    MongoDatabase,
+    Record,
+    hidden_key,
+)
 from recollect.memory.stores.thread_queue import LocalThreadQueue
 from recollect.memory.values.errors import StoreUnavailable, ThreadBusy
 from recollect.memory.values.scope import Scope
@@ -44,8 +57,26 @@ _FORGOTTEN = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class _Ticket:
+    """A place in the queue of the thread with this key; its id reads `owner/uuid`, or `owner/uuid/reply's id`."""
+
     thread: str
     id: str
+
+    @classmethod
+    def new(cls, scope: Scope, owner: str, reply_id: str | None) -> "_Ticket":
+        """Return a ticket that nobody has taken yet."""
+        parts = (owner, uuid4().hex, *([reply_id] if reply_id is not None else []))
+        return cls(hidden_key(scope.user_id, scope.thread), "/".join(parts))
+
+    @property
+    def owner(self) -> str:
+        """The process whose ticket it is."""
+        return self.id.split("/")[0]
+
+    @property
+    def reply_id(self) -> str | None:
+        """The id of the reply with which its turn ends."""
+        return "".join(self.id.split("/")[2:]) or None
 
 
 class MongoThreadQueue(ThreadQueue):
@@ -59,6 +90,7 @@ class MongoThreadQueue(ThreadQueue):
         self._line = LocalThreadQueue()
         self._living: set[_Ticket] = set()
         self._leaving: set[_Ticket] = set()
+        self._left: dict[str, _Ticket] = {}
         self._removals: set[asyncio.Task[None]] = set()
         self._renewal: asyncio.Task[None] | None = None
         self._shown_until: datetime | None = None
@@ -66,7 +98,7 @@ class MongoThreadQueue(ThreadQueue):
 
     @override
     @asynccontextmanager
-    async def turn(self, scope: Scope, *, wait_seconds: float) -> AsyncGenerator[None]:
+    async def turn(self, scope: Scope, *, wait_seconds: float, reply_id: str | None = None) -> AsyncGenerator[Hold]:
         """Hold the thread for one turn.
 
         Raises:
@@ -74,7 +106,7 @@ class MongoThreadQueue(ThreadQueue):
         """
         clock = asyncio.get_running_loop().time
         deadline = clock() + wait_seconds
-        ticket = _Ticket(hidden_key(scope.user_id, scope.thread), f"{self._owner}/{uuid4().hex}")
+        ticket, hold = _Ticket.new(scope, self._owner, reply_id), Hold()
         try:
             # Two local queues: `_arrivals` takes tickets in the order of the calls, and `_line` lets one waiter at a
             # time poll the server.
@@ -83,15 +115,20 @@ class MongoThreadQueue(ThreadQueue):
             async with self._line.turn(scope, wait_seconds=deadline - clock()):
                 try:
                     if tickets[0] != ticket.id:
-                        await self._reach_front(ticket, deadline)
-                    yield
+                        await self._reach_front(ticket, scope.user_id, deadline)
+                    yield hold
                 finally:
-                    await self._leave(ticket)  # Before the next waiter of this process looks whether it is first.
+                    # Before the next waiter of this process looks whether it is first.
+                    if hold.is_answered and not self._line.is_awaited(scope):
+                        self._living.discard(ticket)
+                        self._left[ticket.thread] = ticket
+                    else:
+                        await self._leave(ticket)
         finally:
             await self._leave(ticket)
 
     async def close(self) -> None:
-        """Release tickets and lease within 2 s; if the server cannot be reached, the lease runs out by itself."""
+        """Remove tickets and lease within 2 s; if the server cannot be reached, the lease runs out by itself."""
         if self._renewal:
             self._renewal.cancel()
             await asyncio.gather(self._renewal, return_exceptions=True)
@@ -100,6 +137,7 @@ class MongoThreadQueue(ThreadQueue):
         with suppress(StoreUnavailable, TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await asyncio.gather(*self._removals)
+                await self._remove_left()
                 async with self._connection.use() as database:
                     await database[PROCESSES].delete_one({"_id": self._owner})
 
@@ -109,10 +147,13 @@ class MongoThreadQueue(ThreadQueue):
         if self._shown_until is None or self._shown_until - _now() < self._lease * 2 / 3:
             await self._show()
         self._living.add(ticket)
+        left = self._left.pop(ticket.thread, None)
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew(), name="thread-leases")
         try:
             async with self._connection.use() as database:
+                if left is not None and await _put_in_place(database, left, ticket):
+                    return [ticket.id]
                 while True:
                     with suppress(DuplicateKeyError):  # Two processes made the document at once: retry.
                         line = await database[QUEUE].find_one_and_update(
@@ -126,10 +167,12 @@ class MongoThreadQueue(ThreadQueue):
         except StoreUnavailable:
             self._living.discard(ticket)
             self._leaving.add(ticket)  # The server may have stored it all the same.
+            if left is not None:
+                self._leaving.add(left)
             raise
 
-    async def _reach_front(self, ticket: _Ticket, deadline: float) -> None:
-        """Wait until the ticket is the first of its queue; remove tickets before it whose process is gone."""
+    async def _reach_front(self, ticket: _Ticket, user_id: str, deadline: float) -> None:
+        """Wait until the ticket is the first of its queue; remove tickets before it whose turn or process has ended."""
         while True:
             tickets = await self._line_of(ticket)
             if ticket.id not in tickets:  # Our lease had run out and others removed it: start again at the end.
@@ -137,7 +180,7 @@ class MongoThreadQueue(ThreadQueue):
             if tickets[0] == ticket.id:
                 return
             first = _Ticket(ticket.thread, tickets[0])
-            if await self._is_dead(first):
+            if await self._is_dead(first) or await self._is_answered(first, user_id):
                 await self._remove(first)
                 continue
             left = deadline - asyncio.get_running_loop().time()
@@ -151,7 +194,7 @@ class MongoThreadQueue(ThreadQueue):
         return line["tickets"] if line else []
 
     async def _is_dead(self, ticket: _Ticket) -> bool:
-        owner = ticket.id.rpartition("/")[0]
+        owner = ticket.owner
         if owner == self._owner:
             return ticket not in self._living
         if self._alive_until.get(owner, _now()) > _now():
@@ -163,6 +206,14 @@ class MongoThreadQueue(ThreadQueue):
             return True
         self._alive_until[owner] = process["expires_at"]
         return False
+
+    async def _is_answered(self, ticket: _Ticket, user_id: str) -> bool:
+        """Tell whether the user's turn that holds this ticket has its reply."""
+        if ticket.reply_id is None:
+            return False
+        async with self._connection.use() as database:
+            reply: Record = {"user_id": user_id, "_id": ticket.reply_id}
+            return await database[CONVERSATIONS].find_one(reply, {"_id": True}) is not None
 
     async def _leave(self, ticket: _Ticket) -> None:
         """Remove the ticket in a task of its own, so that a cancelled caller leaves too. Never raises."""
@@ -187,7 +238,7 @@ class MongoThreadQueue(ThreadQueue):
         async with self._connection.use() as database:
             threads = database[QUEUE]
             # Each delete names the tickets it expects, so a ticket that arrives in between keeps the document.
-            last = await threads.delete_one({"_id": ticket.thread, "tickets": [ticket.id]})
+            last = await threads.delete_one(_alone(ticket))
             if last.deleted_count:
                 return
             line = await threads.find_one_and_update(
@@ -195,6 +246,20 @@ class MongoThreadQueue(ThreadQueue):
             )
             if line is not None and not line["tickets"]:
                 await threads.delete_one({"_id": ticket.thread, "tickets": []})
+
+    async def _remove_left(self) -> None:
+        """Remove the tickets of answered turns; those that could not be removed are tried again one by one."""
+        left, self._left = list(self._left.values()), {}
+        if not left:
+            return
+        pulls = [UpdateOne({"_id": one.thread, "tickets": one.id}, {"$pull": {"tickets": one.id}}) for one in left]
+        emptied: Record = {"_id": {"$in": [one.thread for one in left]}, "tickets": []}
+        try:
+            async with self._connection.use() as database:
+                await database[QUEUE].bulk_write([*pulls, DeleteMany(emptied)])
+        except StoreUnavailable:
+            self._leaving.update(left)
+            raise
 
     async def _show(self) -> None:
         expires_at = _now() + self._lease
@@ -207,17 +272,28 @@ class MongoThreadQueue(ThreadQueue):
         self._shown_until = expires_at
 
     async def _renew(self) -> None:
-        """Renew this process's lease every third of it while it has tickets, and retry removals that failed."""
-        while self._living or self._leaving:
+        """Renew this process's lease every third of it while it has tickets; remove those left, and retry removals."""
+        while self._living or self._leaving or self._left:
             await asyncio.sleep(self._lease.total_seconds() / 3)
             try:
                 if self._living:
                     await self._show()
+                await self._remove_left()
             except StoreUnavailable:
                 logger.warning("The thread leases could not be renewed", extra={"action": "leases_not_renewed"})
                 continue
             for ticket in tuple(self._leaving):
                 await self._try_to_remove(ticket)
+
+
+async def _put_in_place(database: MongoDatabase, left: _Ticket, ticket: _Ticket) -> bool:
+    """Put `ticket` in the place of `left`; return False, and change nothing, if that is not its queue's only one."""
+    return (await database[QUEUE].update_one(_alone(left), {"$set": {"tickets": [ticket.id]}})).matched_count == 1
+
+
+def _alone(ticket: _Ticket) -> Record:
+    """Return the query for the ticket's queue if it holds no other ticket."""
+    return {"_id": ticket.thread, "tickets": [ticket.id]}
 
 
 def _now() -> datetime:
