@@ -78,19 +78,28 @@ class Updates(Protocol):
         ...
 
     @abstractmethod
-    async def claim(self, user_id: str, *, owner: str, lease: timedelta, now: datetime) -> Claim | None:
+    async def claim(
+        self, user_id: str, *, owner: str, lease: timedelta, now: datetime, turns: Sequence[str] = ()
+    ) -> Claim | None:
         """Take the user for `lease` from `now` on; return None while another owner's lease lives.
 
-        If `owner` holds the living claim itself, renew it under a new generation.
+        If `owner` holds the living claim itself, renew it under a new generation. `turns` are the ids of all turns that
+        are worked on under it: once it has recorded the end of each one's update, others may find that it is over.
         """
         ...
 
     @abstractmethod
-    async def renew(self, claim: Claim, *, lease: timedelta, now: datetime) -> bool:
-        """Extend the claim to `now` plus `lease`; return False if it was lost (another generation, or released)."""
+    async def renew(self, claim: Claim, *, lease: timedelta, now: datetime, turns: Sequence[str] | None = None) -> bool:
+        """Extend the claim to `now` plus `lease`; return False if it was lost (another generation, or released).
+
+        `turns`, if they are given, replace those that it names; without any, it is over when it is released.
+        """
         ...
 
     @abstractmethod
-    async def release(self, claim: Claim) -> None:
-        """Give the claim up, if it is still held. The generation stays stored, so that it keeps rising."""
+    async def release(self, claim: Claim, *, is_over: bool = False) -> None:
+        """Give the claim up, if it is still held. The generation stays stored, so that it keeps rising.
+
+        `is_over`: it names turns, and has recorded the end of each one's update: others find that by themselves.
+        """
         ...

@@ -21,7 +21,7 @@ from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex, episode
 from recollect.memory.transfer.import_line import ImportMessage
 from recollect.memory.transfer.import_pairs import Numbered, Pair
-from recollect.memory.updates.user_work import LEASE
+from recollect.memory.updates.work_claim import LEASE
 from recollect.memory.values.errors import RecollectError, is_outage
 from recollect.memory.values.times import Clock
 from recollect.memory.values.turn import UNFINISHED_RESULT, Message, Role, Turn

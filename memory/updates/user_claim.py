@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from recollect.memory.ports.updates import Claim, Updates
-from recollect.memory.updates.user_work import LEASE
+from recollect.memory.updates.work_claim import LEASE
 from recollect.memory.values.errors import StoreUnavailable, UpdatePending
 from recollect.memory.values.times import Clock
 

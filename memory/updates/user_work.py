@@ -6,6 +6,7 @@ user's turns run in the order of their times. The work ends when nothing is due,
 
 import asyncio
 import logging
+import math
 import random
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
@@ -14,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from recollect.memory.ports.store import Store
-from recollect.memory.ports.updates import Claim
+from recollect.memory.updates.work_claim import WorkClaim
 from recollect.memory.values.errors import RecollectError, StoreUnavailable, is_outage
 from recollect.memory.values.times import Clock
 from recollect.memory.values.turn import Turn
@@ -22,7 +23,6 @@ from recollect.memory.values.update import Step, StepName, Update, after_failure
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=15)
 BATCH = 100
 RETRY = timedelta(seconds=0.5)
 """How long to wait before the next try where another process holds the claim, or the store cannot be reached."""
@@ -83,6 +83,14 @@ class WorkContext:
     recorded: Callable[[str, str, Update], None]
 
 
+@dataclass(frozen=True, slots=True)
+class _Unrecorded:
+    """A step that is done, whose record waits, at most `until` (of the loop's time), for that of another step."""
+
+    name: StepName
+    until: float
+
+
 class UserWork:
     """Works off one user's updates. Set `wake` when there may be more; it counts until `run` has ended."""
 
@@ -90,19 +98,20 @@ class UserWork:
         self.user_id = user_id
         self.wake = asyncio.Event()
         self._context = context
-        self._claim: Claim | None = None
+        self._claim = WorkClaim(context.store.updates, user_id, owner=context.owner, clock=context.clock)
         self._turns: dict[str, Turn] = {}
         self._updates: dict[str, Update] = {}
         self._announced: dict[str, Turn] = {}
         self._deferred: dict[StepName, Deferred] = {}
         self._held_until: dict[str, float] = {}  # by turn
+        self._unrecorded: dict[str, _Unrecorded] = {}  # by turn
         self._more = True
         self._writing = asyncio.Lock()
 
     @property
     def has_claim(self) -> bool:
         """Whether this work holds the user's claim: then no other process records anything."""
-        return self._claim is not None
+        return self._claim.is_held
 
     def held(self, turn_id: str) -> Update | None:
         """Return the turn's update as this work last recorded it, or was told of it; None if it knows no such turn."""
@@ -119,18 +128,13 @@ class UserWork:
 
     async def run(self) -> datetime | None:
         """Work until nothing is due; return when to start again, or None if nothing is left."""
-        updates = self._context.store.updates
         try:
-            claim = await updates.claim(self.user_id, owner=self._context.owner, lease=LEASE, now=self._context.clock())
-            if claim is None:
+            if not await self._claim.take(self._announced.keys()):
                 return self._retry()
-            self._claim = claim
             try:
                 return await self._run_queues()
             finally:
-                # Forget the claim before the release: `renew` must not take the released claim for a lost one.
-                self._claim = None
-                await updates.release(claim)
+                await self._claim.release(all_ended=not self._updates and not self._more)
         except Fenced:
             logger.warning("fenced out by a later owner", extra={"action": "fenced"})
         except StoreUnavailable:
@@ -147,10 +151,7 @@ class UserWork:
 
     async def renew(self) -> bool:
         """Extend the claim. Return False if it was lost: then the work must end."""
-        claim = self._claim
-        if claim is None or await self._context.store.updates.renew(claim, lease=LEASE, now=self._context.clock()):
-            return True
-        return self._claim is not claim  # the work ended and released the claim while it was renewed
+        return await self._claim.renew()
 
     async def _run_queues(self) -> datetime | None:
         # One task for each queue: a step that waits for a model, or for the end of an outage, holds up no other kind.
@@ -159,7 +160,8 @@ class UserWork:
             while True:
                 await self._read()
                 await self._defer()
-                held = list[float]()
+                await self._record_late(asyncio.get_running_loop().time())
+                held = [unrecorded.until for unrecorded in self._unrecorded.values()]
                 for name in self._context.steps:
                     turn = None if name in tasks else self._due(name)
                     if turn is not None and (until := self._held(name, turn)) is not None:
@@ -167,6 +169,7 @@ class UserWork:
                     elif turn is not None:
                         tasks[name] = asyncio.create_task(self._run_step(name, turn), name=f"update-{name}")
                 if not tasks:
+                    await self._record_late()
                     if self._has_to_read():
                         continue
                     return self._next_due()
@@ -207,6 +210,8 @@ class UserWork:
         known = [turn.message for turn in self._announced.values()]
         found = await self._context.store.updates.pending(self.user_id, limit=limit, by_time=True, known=known)
         self._more = len(found) == limit
+        if not await self._claim.covers([turn.message.turn_id for turn in found]):
+            raise Fenced
         for turn in found:
             turn_id = turn.message.turn_id
             if turn.update is not None and turn_id not in self._updates:
@@ -288,6 +293,8 @@ class UserWork:
             given = update
 
         async with self._context.slots[name]:
+            if name in _TAKES_ALONG.values():
+                await self._record_late()  # what the turns before have taught is done before this turn learns
             try:
                 learned = _learned(given, await self._context.steps[name].run(turn, given, save))
                 ended = Step(status="done", tries=step.tries + 1, attempts=step.attempts)
@@ -295,7 +302,10 @@ class UserWork:
                 raise
             except Exception as error:
                 learned, ended = {}, self._after(step, name, turn_id, error)
-        await self._record(name, ended, turn, learned)
+        if self._is_recorded_along(name, ended, turn_id):
+            await self._keep_for_later(name, ended, turn_id, learned)
+        else:
+            await self._record(name, ended, turn, learned)
         logger.debug(
             "update step ended",
             extra={"action": "step_ended", "step": name, "user_id": self.user_id, "turn_id": turn_id}
@@ -323,27 +333,59 @@ class UserWork:
         )
         return after
 
+    def _is_recorded_along(self, name: StepName, ended: Step, turn_id: str) -> bool:
+        """Tell whether the step is done, and the one that takes its results along is held for it, and begins now."""
+        until = self._held_until.get(turn_id, 0.0)
+        return name in _TAKES_ALONG.values() and ended.status == "done" and asyncio.get_running_loop().time() < until
+
+    async def _keep_for_later(self, name: StepName, ended: Step, turn_id: str, learned: Mapping[str, Any]) -> None:
+        """Leave the step's end to the next record of the turn, at most for `TOGETHER_SECONDS`.
+
+        After a kill before that the step runs once more, as after one between a step and its record.
+        """
+        async with self._writing:
+            update = self._updates[turn_id]
+            self._updates[turn_id] = replace(update, **learned, steps={**update.steps, name: ended})
+            self._unrecorded[turn_id] = _Unrecorded(name, asyncio.get_running_loop().time() + TOGETHER_SECONDS)
+
+    async def _record_late(self, now: float = math.inf) -> None:
+        """Record the steps whose record waits for another's, and may do so no longer than `now`."""
+        for turn_id in [turn_id for turn_id, waits in self._unrecorded.items() if waits.until <= now]:
+            async with self._writing:
+                if turn_id in self._unrecorded:  # else another record came first
+                    await self._write(self._unrecorded[turn_id].name, self._turns[turn_id], self._updates[turn_id])
+
     async def _record(self, name: StepName, step: Step, turn: Turn, learned: Mapping[str, Any]) -> None:
         """Write the turn's update with this step and the fields that it changed; keep what other steps recorded."""
-        turn_id, claim = turn.message.turn_id, self._claim
         # A turn's steps run in several queues at once, and the store writes an update whole: to read the held update,
         # change it and write it must not interleave. The generation refuses the write of a process that lost its claim.
         async with self._writing:
-            update = self._updates[turn_id]
-            update = replace(update, **learned, steps={**update.steps, name: step})
-            if claim is None or not await self._context.store.updates.record(turn, update, generation=claim.generation):
-                await self._let_go(name, turn)
-                raise Fenced
-            self._updates[turn_id] = update
-            self._context.recorded(self.user_id, turn_id, update)
-            if update.status != "pending":
-                del self._updates[turn_id], self._turns[turn_id]
-                self._held_until.pop(turn_id, None)
+            update = self._updates[turn.message.turn_id]
+            await self._write(name, turn, replace(update, **learned, steps={**update.steps, name: step}))
+
+    async def _write(self, name: StepName, turn: Turn, update: Update) -> None:
+        """Write the update after a change of the step `name`; the caller holds `_writing`."""
+        turn_id = turn.message.turn_id
+        if not await self._claim.record(turn, update):
+            await self._let_go(name, turn)
+            raise Fenced
+        self._updates[turn_id] = update
+        self._unrecorded.pop(turn_id, None)
+        self._context.recorded(self.user_id, turn_id, update)
+        if update.status != "pending":
+            del self._updates[turn_id], self._turns[turn_id]
+            self._held_until.pop(turn_id, None)
 
     async def _let_go(self, name: StepName, turn: Turn) -> None:
-        """Take back what the step wrote if its record was refused because the turn was deleted."""
+        """Take back what the step wrote if its record was refused because the turn was deleted.
+
+        Take back what a step wrote whose end that record should have held too.
+        """
         if await self._context.store.conversations.turn(user_id=self.user_id, turn_id=turn.message.turn_id) is None:
             await self._context.steps[name].take_back(turn)
+            unrecorded = self._unrecorded.get(turn.message.turn_id)
+            if unrecorded is not None and unrecorded.name != name:
+                await self._context.steps[unrecorded.name].take_back(turn)
 
 
 def _learned(given: Update, returned: Update) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import PointStore
-from recollect.memory.updates.user_work import LEASE
+from recollect.memory.updates.work_claim import LEASE
 from recollect.memory.values.errors import (
     IndexUnavailable,
     NotFound,

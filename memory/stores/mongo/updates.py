@@ -9,11 +9,19 @@ from pymongo.errors import DuplicateKeyError
 from typing_extensions import override
 
 from recollect.memory.ports.updates import Backlog, Claim, Updates
-from recollect.memory.stores.mongo.connection import CLAIMS, CONVERSATIONS, MARK, MongoConnection, Record, hidden_key
+from recollect.memory.stores.mongo.connection import (
+    CLAIMS,
+    CONVERSATIONS,
+    MARK,
+    MongoConnection,
+    MongoDatabase,
+    Record,
+    hidden_key,
+)
 from recollect.memory.stores.mongo.leaps import users_of
 from recollect.memory.stores.mongo.message_document import from_update
 from recollect.memory.stores.mongo.turns import reply_of, turns_of
-from recollect.memory.values.turn import Message, Turn
+from recollect.memory.values.turn import Message, Turn, derived_id
 from recollect.memory.values.update import Update
 
 _PAGE = 100
@@ -64,11 +72,12 @@ class MongoUpdates(Updates):
     @override
     async def record(self, turn: Turn, update: Update, *, generation: int) -> bool:
         reply = reply_of(turn.message.user_id, turn.message.turn_id)
+        ended = {"ended_in": generation} if update.status != "pending" else {}
         async with self._connection.use() as database:
             # Compared and written in one step: a process that lost its claim cannot overwrite a newer one's update.
             done = await database[CONVERSATIONS].update_one(
                 {**reply, "generation": {"$lte": generation}},
-                {"$set": {**from_update(update), "generation": generation}},
+                {"$set": {**from_update(update), "generation": generation, **ended}},
             )
         return done.matched_count == 1
 
@@ -133,31 +142,59 @@ class MongoUpdates(Updates):
         return Backlog(pending, oldest=None if oldest is None else oldest["timestamp"])
 
     @override
-    async def claim(self, user_id: str, *, owner: str, lease: timedelta, now: datetime) -> Claim | None:
+    async def claim(
+        self, user_id: str, *, owner: str, lease: timedelta, now: datetime, turns: Sequence[str] = ()
+    ) -> Claim | None:
+        mine: Record = {**MARK, "owner": owner, "expires_at": now + lease, "turns": _replies(user_id, turns)}
         free = {"_id": hidden_key(user_id), "$or": [{"owner": owner}, {"expires_at": {"$lte": now}}]}
         async with self._connection.use() as database:
             try:
                 held = await database[CLAIMS].find_one_and_update(
-                    free,
-                    {"$set": {**MARK, "owner": owner, "expires_at": now + lease}, "$inc": {"generation": 1}},
-                    upsert=True,
-                    return_document=ReturnDocument.AFTER,
+                    free, _taken(mine), upsert=True, return_document=ReturnDocument.AFTER
                 )
             except DuplicateKeyError:
-                return None  # Another owner holds the claim: the filter missed it, and its id stopped the upsert.
+                # Another owner holds the claim: the filter missed it, and its id stopped the upsert.
+                held = await _take_over(database, user_id, mine)
         return None if held is None else Claim(user_id, owner, held["generation"])
 
     @override
-    async def renew(self, claim: Claim, *, lease: timedelta, now: datetime) -> bool:
+    async def renew(self, claim: Claim, *, lease: timedelta, now: datetime, turns: Sequence[str] | None = None) -> bool:
+        named = {} if turns is None else {"turns": _replies(claim.user_id, turns)}
         async with self._connection.use() as database:
-            done = await database[CLAIMS].update_one(_held(claim), {"$set": {"expires_at": now + lease}})
+            done = await database[CLAIMS].update_one(_held(claim), {"$set": {"expires_at": now + lease, **named}})
         return done.matched_count == 1
 
     @override
-    async def release(self, claim: Claim) -> None:
+    async def release(self, claim: Claim, *, is_over: bool = False) -> None:
+        if is_over:
+            return  # `_take_over` sees it
         async with self._connection.use() as database:
             # The document stays, so that the next claim's generation is higher and fences out late writes.
             await database[CLAIMS].update_one(_held(claim), {"$set": {"owner": "", "expires_at": _LONG_AGO}})
+
+
+async def _take_over(database: MongoDatabase, user_id: str, mine: Record) -> Record | None:
+    """Take a claim whose owner has recorded the end of all the turns that it names; None if nobody's is over so."""
+    claims = database[CLAIMS]
+    held = await claims.find_one({"_id": hidden_key(user_id)})
+    if held is None or not held.get("turns"):
+        return None
+    # A turn that its owner has ended may be pending anew, undone by a person say: that is not the owner's work yet.
+    unended: Record = {"status": "pending", "ended_in": {"$ne": held["generation"]}}
+    named: Record = {"user_id": user_id, "_id": {"$in": held["turns"]}}
+    if await database[CONVERSATIONS].find_one({**named, **unended}, {"_id": True}) is not None:
+        return None
+    # Compared with what was read: the owner may have claimed again, or named further turns.
+    as_read = {name: held[name] for name in ("_id", "owner", "generation", "turns")}
+    return await claims.find_one_and_update(as_read, _taken(mine), return_document=ReturnDocument.AFTER)
+
+
+def _taken(mine: Record) -> Record:
+    return {"$set": mine, "$inc": {"generation": 1}}
+
+
+def _replies(user_id: str, turns: Sequence[str]) -> list[str]:
+    return [derived_id(user_id, turn_id, "assistant") for turn_id in turns]
 
 
 def _held(claim: Claim) -> Record:

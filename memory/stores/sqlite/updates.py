@@ -117,7 +117,10 @@ class SqliteUpdates(Updates):
         return Backlog(pending, oldest=None if oldest is None else from_ms(oldest))
 
     @override
-    async def claim(self, user_id: str, *, owner: str, lease: timedelta, now: datetime) -> Claim | None:
+    async def claim(
+        self, user_id: str, *, owner: str, lease: timedelta, now: datetime, turns: Sequence[str] = ()
+    ) -> Claim | None:
+        """Take the user; see `Updates.claim`. All is known to this process, so `turns` need not be kept."""
         held = self._held.get(user_id)
         if held and held.claim.owner != owner and held.expires_at > now:
             return None
@@ -127,7 +130,7 @@ class SqliteUpdates(Updates):
         return claim
 
     @override
-    async def renew(self, claim: Claim, *, lease: timedelta, now: datetime) -> bool:
+    async def renew(self, claim: Claim, *, lease: timedelta, now: datetime, turns: Sequence[str] | None = None) -> bool:
         held = self._held.get(claim.user_id)
         if held is None or held.claim != claim:
             return False
@@ -135,7 +138,7 @@ class SqliteUpdates(Updates):
         return True
 
     @override
-    async def release(self, claim: Claim) -> None:
+    async def release(self, claim: Claim, *, is_over: bool = False) -> None:
         held = self._held.get(claim.user_id)
         if held and held.claim == claim:
             del self._held[claim.user_id]

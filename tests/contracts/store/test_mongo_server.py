@@ -23,7 +23,7 @@ from recollect.memory.stores.update_json import update_to_json
 from recollect.memory.values.errors import ConfigurationError, StoreUnavailable, ThreadBusy
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
-from recollect.memory.values.update import owed
+from recollect.memory.values.update import not_owed, owed
 from tests.contracts.store.conftest import MongoDatabase
 from tests.contracts.store.samples import LEASE, NOW, SECOND, answer, asked, fact, failed, finish, indexed
 from tests.contracts.store.suite.cut_off import cut_off
@@ -111,6 +111,56 @@ async def test_an_idle_queue_keeps_nothing(pair: Pair, mongo_database: MongoData
     await asyncio.gather(*(runs.turn(pair[number % 2].queue, number) for number in range(6)))
     async with AsyncMongoClient[dict[str, Any]](mongo_database.url) as client:
         assert await client[mongo_database.name]["thread_queue"].find({}).to_list() == []
+
+
+async def test_what_a_claim_named_and_ended_is_free_though_it_is_pending_anew(pair: Pair):
+    one, other = pair
+    await finish(one, "turn1", update=owed())
+    claim = await one.updates.claim("ada", owner="one", lease=LEASE, now=NOW, turns=["turn1"])
+    assert claim is not None
+    (turn,) = await one.updates.pending("ada", limit=9)
+    assert await one.updates.record(turn, not_owed("x"), generation=claim.generation)
+    ended = await one.conversations.turn(user_id="ada", turn_id="turn1")
+    assert ended is not None
+    assert await one.conversations.rewrite(ended, result={}, update=owed())
+    taken = await other.updates.claim("ada", owner="other", lease=LEASE, now=NOW, turns=["turn1"])
+    assert taken is not None
+    assert await one.updates.claim("ada", owner="one", lease=LEASE, now=NOW) is None, "it is the other one's work now"
+
+
+async def test_a_thread_is_free_with_the_reply_that_its_ticket_names(mongo_database: MongoDatabase):
+    lease = timedelta(seconds=2)
+    async with (
+        open_mongo_store(*mongo_database, lease=lease) as one,
+        open_mongo_store(*mongo_database, lease=lease) as other,
+        AsyncMongoClient[dict[str, Any]](mongo_database.url) as client,
+    ):
+        runs = Runs()
+        for number, following in enumerate((other, one)):
+            message = asked(f"turn{number}")
+            async with one.queue.turn(T1, wait_seconds=1, reply_id=answer(message).id) as hold:
+                accepted = await one.conversations.accept(message)
+                with pytest.raises(ThreadBusy):
+                    await Runs().turn(other.queue, number, wait_seconds=0)
+                assert await one.conversations.commit(answer(accepted), result={}, update=owed())
+                hold.is_answered = True
+            assert await tickets(client, mongo_database.name) == 1, "it is left where it is"
+            await runs.turn(following.queue, number, wait_seconds=0)
+            assert await tickets(client, mongo_database.name) == 0
+        assert runs.order == [0, 1]
+
+
+async def test_a_ticket_that_is_left_goes_by_itself_though_its_turn_is_deleted(mongo_database: MongoDatabase):
+    lease = timedelta(seconds=2)
+    async with (
+        open_mongo_store(*mongo_database, lease=lease) as one,
+        open_mongo_store(*mongo_database, lease=lease) as other,
+    ):
+        async with one.queue.turn(T1, wait_seconds=1, reply_id=answer(asked()).id) as hold:
+            hold.is_answered = True
+        runs = Runs()
+        await runs.turn(other.queue, 1, wait_seconds=5)
+        assert runs.order == [1]
 
 
 async def test_the_ticket_of_a_dead_process_is_skipped(mongo_database: MongoDatabase):

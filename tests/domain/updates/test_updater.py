@@ -10,7 +10,8 @@ import pytest
 
 from recollect.memory.ports.store import Store
 from recollect.memory.stores.sqlite import open_sqlite_store
-from recollect.memory.updates.user_work import BATCH, LEASE
+from recollect.memory.updates.user_work import BATCH, TOGETHER_SECONDS
+from recollect.memory.updates.work_claim import LEASE
 from recollect.memory.values.decision import Change
 from recollect.memory.values.errors import ModelUnavailable, StoreUnavailable, UnreadableAnswer
 from recollect.memory.values.times import utc_now
@@ -182,6 +183,40 @@ async def test_users_are_worked_on_side_by_side(store: Store) -> None:
         facts.gate.set()
         await eventually(lambda: len(facts.done) == 3)
     assert facts.most_at_once == 1
+
+
+async def test_facts_that_are_done_are_recorded_with_the_index_or_a_second_later(store: Store) -> None:
+    facts, index = Scripted(), Scripted()
+    index.gate.clear()
+    async with updater(store, facts=facts, index=index) as works:
+        await finish(store, "turn1", update=owed())
+        works.notify("ada")
+        await eventually(lambda: bool(index.started))
+        assert (facts.done, (await update_of(store, "turn1")).steps["facts"].status) == (["turn1"], "pending")
+    # A kill here: the facts step runs once more, with the effect of once.
+    index = Scripted()
+    index.gate.clear()
+    async with updater(store, facts=facts, index=index):
+        await eventually(lambda: bool(index.started))
+        assert facts.done == ["turn1", "turn1"]
+        await asyncio.sleep(TOGETHER_SECONDS * 1.5)
+        update = await update_of(store, "turn1")
+        assert (update.steps["facts"].status, update.steps["index"].status) == ("done", "pending")
+        index.gate.set()
+        await eventually(lambda: index.done == ["turn1"])
+
+
+async def test_a_turn_that_vanishes_while_it_is_indexed_is_taken_back_by_both_steps(store: Store) -> None:
+    facts, index = Scripted(), Scripted()
+    index.gate.clear()
+    async with updater(store, facts=facts, index=index) as works:
+        exchange = await finish(store, "turn1", update=owed())
+        works.notify("ada")
+        await eventually(lambda: bool(index.started))
+        await store.conversations.delete(exchange.user.scope)
+        index.gate.set()
+        await eventually(lambda: index.taken_back == ["turn1"])
+        await eventually(lambda: facts.taken_back == ["turn1"])
 
 
 async def test_no_more_steps_of_a_kind_run_at_once_than_allowed(store: Store) -> None:

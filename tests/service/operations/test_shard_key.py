@@ -1,8 +1,7 @@
 """Watches each command that the service sends to MongoDB: those of a turn's and a caller's path lead with the user."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -47,16 +46,6 @@ OVER_A_USER: Mapping[tuple[str, frozenset[str]], str] = {
 """The queries that look through all that one user has in a collection, by collection and fields."""
 
 ADA: Json = {"user_id": "ada"}
-
-
-@pytest.fixture
-def database(mongodb_url: str) -> Iterator[str]:
-    """Yield the name of a database of the test's own, which is watched and dropped afterwards."""
-    name = f"recollect_test_{uuid4().hex[:12]}"
-    yield name
-    watch.database = ""
-    with MongoClient[Json](mongodb_url) as client:
-        client.drop_database(name)
 
 
 async def live(http: httpx.AsyncClient) -> tuple[str, str]:

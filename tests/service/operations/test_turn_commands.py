@@ -3,32 +3,21 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import httpx
-import pytest
-from pymongo import MongoClient
 
 from tests.service.support.mongo_commands import Json, asked, opened, watch
 
 WRITES = frozenset({"insert", "update", "delete", "findAndModify"})
-MOST_COMMANDS, MOST_WRITES = 35, 12
+MOST_COMMANDS, MOST_WRITES = 20, 8
 """Of the turn, its reply and its update, as docs/benchmarks.md says."""
+OWN_COMMANDS, OWN_WRITES = 5, 3
+"""Of the process at a time, whatever number of turns runs: the epoch of erasures once a second; its lease, and two that
+remove the tickets of answered turns, once in 5 s."""
 T1: Json = {"user_id": "ada", "thread_id": "t1"}
 NOBODY = "http://127.0.0.1:9"
 WAITED = 2
-
-
-@pytest.fixture
-def database(mongodb_url: str) -> Iterator[str]:
-    """Yield the name of a database of the test's own, which is watched and dropped afterwards."""
-    name = f"recollect_test_{uuid4().hex[:12]}"
-    yield name
-    watch.database = ""
-    with MongoClient[Json](mongodb_url) as client:
-        client.drop_database(name)
 
 
 async def turn(http: httpx.AsyncClient, said: str) -> str:
@@ -52,16 +41,21 @@ async def test_a_turn_with_one_fact_sends_no_more_commands_than_the_page_says(
 ):
     counted: list[Counter[tuple[str, str]]] = []
     async with opened(tmp_path, database, mongodb_url, sweep_seconds=3600) as http:
-        for said in ("My city is Oslo.", "My pet is Rex.", "My hobby is chess.", "My car is red."):
+        for said in ("My city is Oslo.", "My pet is Rex.", "My hobby is chess.", "My car is red.", "My tea is green."):
             watch.commands.clear()
             watch.database = database
             assert len((await settled(http, await turn(http, said)))["changes"]) == 1
             counted.append(Counter(watch.commands))
     # The first turns open their connections and read what is kept afterwards.
-    for seen in counted[2:]:
-        assert seen.total() <= MOST_COMMANDS, seen
-        assert sum(count for (name, _), count in seen.items() if name in WRITES) <= MOST_WRITES, seen
-        assert seen["find", "tombstones"] <= 2, "one epoch for all users, at most once a second"
+    totals = [seen.total() for seen in counted[2:]]
+    writes = [sum(count for (name, _), count in seen.items() if name in WRITES) for seen in counted[2:]]
+    assert min(totals) <= MOST_COMMANDS, counted
+    assert min(writes) <= MOST_WRITES, counted
+    assert max(totals) <= MOST_COMMANDS + OWN_COMMANDS, counted
+    assert max(writes) <= MOST_WRITES + OWN_WRITES, counted
+    assert max(seen["find", "tombstones"] for seen in counted[2:]) <= 2, (
+        "one epoch for all users, at most once a second"
+    )
 
 
 async def test_a_wait_for_another_processs_work_asks_four_times_a_second_at_most(

@@ -218,6 +218,22 @@ class UpdatesContract:
         assert following is not None
         assert following.generation > claim.generation
 
+    async def test_a_claim_is_over_when_the_turns_that_it_names_have_ended(self, store: Store):
+        updates = store.updates
+        for turn_id in ("turn1", "turn2"):
+            await finish(store, turn_id, update=owed())
+        claim = await updates.claim("ada", owner="a", lease=LEASE, now=NOW, turns=["turn1"])
+        assert claim is not None
+        for turn_id in ("turn1", "turn2"):
+            assert await updates.claim("ada", owner="b", lease=LEASE, now=NOW) is None
+            assert await updates.renew(claim, lease=LEASE, now=NOW, turns=["turn1", "turn2"])
+            assert await updates.record(await turn_of(store, turn_id), not_owed("x"), generation=claim.generation)
+        await updates.release(claim, is_over=True)
+        following = await updates.claim("ada", owner="b", lease=LEASE, now=NOW)
+        assert following is not None
+        assert following.generation > claim.generation
+        assert not await updates.renew(claim, lease=LEASE, now=NOW)
+
     async def test_the_owner_claims_again_under_a_new_generation(self, store: Store):
         updates = store.updates
         first = await updates.claim("ada", owner="a", lease=LEASE, now=NOW)
