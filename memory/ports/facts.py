@@ -150,8 +150,8 @@ class Facts(Protocol):
         ...
 
     @abstractmethod
-    async def has_notes(self, scope: Scope) -> bool:
-        """Tell whether the user has an open note, in any scope."""
+    async def has_notes(self, scope: Scope, *, besides: Sequence[str] = ()) -> bool:
+        """Tell whether the user has an open note, in any scope, that none of the turns `besides` has taught."""
         ...
 
     @abstractmethod

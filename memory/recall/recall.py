@@ -1,5 +1,6 @@
 """The read path of a turn: window, facts, and the search for what a message needs beyond them."""
 
+import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +8,7 @@ from datetime import datetime
 
 from recollect.memory.ports.store import Store
 from recollect.memory.recall.attachments import NOTHING, Attachments, SearchableDocuments
-from recollect.memory.recall.hit import Recalled
+from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.request import Request
 from recollect.memory.recall.search import Search
@@ -110,27 +111,34 @@ class Recall:
         """Search for a turn of the thread by `text`; leave out what its window and its facts show already.
 
         The hits, best first, are past messages of where `options.scope` says, the user's notes, summaries of other
-        archived threads, and passages of documents. Where none of these exist, nothing is embedded or searched. Small
-        documents that the thread has attached come first, whole, and do not count for `top_k`. `before` is the position
-        of the turn that is being answered; `without` the id of a turn that is left out, because it is being
-        regenerated; `known` the ids of further turns that are shown already.
+        archived threads, and passages of documents. Where none of these exist but what the window's turns said and
+        taught, nothing is embedded or searched. Small documents that the thread has attached come first, whole, and do
+        not count for `top_k`. `before` is the position of the turn that is being answered, None where it is not stored
+        yet; `without` the id of a turn that is left out, because it is being regenerated; `known` the ids of further
+        turns that are shown already.
 
         Raises:
             InvalidRequest: the options' time zone does not exist.
             IndexUnavailable, StoreUnavailable, ModelUnavailable: the search is not possible now.
         """
-        documents = await self._documents(scope, options)
-        whole = await self.attachments.whole(documents) if documents.attached else []
         if options.top_k == 0:
-            return Recalled(whole)
-        given = frozenset(hit.entry.id for hit in whole)
-        shown = await self.window(scope, options, before=before)
+            return Recalled(await self._whole(await self._documents(scope, options)))
         searched = scope if options.scope == "thread" else Scope(scope.user_id)
+        most = options.window + len(known) + 1  # turns that are shown, the regenerated one among them
+        # Read side by side: the turn waits for one hop to the store in place of three.
+        documents, shown, count = await asyncio.gather(
+            self._documents(scope, options),
+            self.window(scope, options, before=before),
+            self.store.conversations.count_turns(searched, at_most=most + 1),
+        )
+        whole = await self._whole(documents)
+        given = frozenset(hit.entry.id for hit in whole)
         turns = [exchange.user.turn_id for exchange in shown]
         if without is not None:
             turns.append(without)
         turns += [turn_id for turn_id in known if turn_id not in turns]
-        if documents.without(given).is_nothing and not await self._has_more(searched, len(turns)):
+        is_within = count <= len(turns) and documents.without(given).is_nothing
+        if is_within and not await self.store.facts.has_notes(Scope(searched.user_id), besides=turns):
             return Recalled(whole)
         preferred = scope.thread_id if options.scope == "auto" else None
         is_beyond_window = preferred is not None and await self._has_turns_beyond(scope, len(shown))
@@ -177,11 +185,9 @@ class Recall:
             return documents
         return await self.attachments.filtered(documents, options.filter)
 
-    async def _has_more(self, searched: Scope, shown: int) -> bool:
-        """Tell whether `searched` has more than the `shown` turns of the window: another turn, or a note."""
-        if await self._has_turns_beyond(searched, shown):
-            return True
-        return await self.store.facts.has_notes(Scope(searched.user_id))
+    async def _whole(self, documents: SearchableDocuments) -> list[Hit]:
+        """Return the attached documents that a turn gets whole."""
+        return await self.attachments.whole(documents) if documents.attached else []
 
     async def _has_turns_beyond(self, scope: Scope, shown: int) -> bool:
         return await self.store.conversations.count_turns(scope, at_most=shown + 1) > shown

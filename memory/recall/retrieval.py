@@ -181,7 +181,9 @@ async def retrieve(index: VectorIndex, query: CandidateQuery) -> list[Candidate]
     ids = list(dict.fromkeys([*_promising([*lists, source_facts]), *_promising(here), *own]))
     if not ids:
         return []
-    by_channel = await _scores(index, query, ids, lists=lists, here=here, facts=own)
+    by_channel, entries = await asyncio.gather(
+        _scores(index, query, ids, lists=lists, here=here, facts=own), _read(index, query, ids)
+    )
     dense, context, bm25 = by_channel["dense"], by_channel.get("context", {}), by_channel["bm25"]
     # A fact may lead to a message without a point, or outside the scope or period: `dense` lacks it, and it is dropped.
     return [
@@ -193,8 +195,8 @@ async def retrieve(index: VectorIndex, query: CandidateQuery) -> list[Candidate]
             fact=source_facts.get(entry.id),
             vector=vector,
         )
-        for entry, vector in await _read(index, query, [found for found in ids if found in dense])
-        if query.holds(entry)
+        for entry, vector in entries
+        if entry.id in dense and query.holds(entry)
     ]
 
 

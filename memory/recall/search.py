@@ -32,6 +32,7 @@ from recollect.memory.recall.unranked.word_search import search_by_words
 from recollect.memory.recall.verification import verify
 from recollect.memory.temporal.interval_questions import asks_for_nothing_else
 from recollect.memory.temporal.named_time import named_time
+from recollect.memory.temporal.temporal import Found
 from recollect.memory.values.errors import IndexUnavailable
 from recollect.memory.values.filtering.keys import read_filter_keys
 from recollect.memory.values.filtering.narrow import ALL, Narrow
@@ -70,17 +71,18 @@ class Search:
             IndexUnavailable, StoreUnavailable, ModelUnavailable: the search is not possible now.
         """
         options = request.options
-        named = None
-        if options.time != "ignore":
-            named = await named_time(request.text, now=now, zone=options.timezone)
         if options.top_k == 0 or not options.kinds:
+            await self._named_time(request, now)  # refuses a time zone that does not exist
             return Recalled()
+        # The store reads the names while this thread looks for a time.
+        names, named = await asyncio.gather(
+            self.store.timeline.names(request.scope.user_id, limit=MOST_NAMES), self._named_time(request, now)
+        )
         if named is not None and "episode" in options.kinds and asks_for_nothing_else(named.rest):
             where = await self._where(request)
             return await period_messages(self.store.timeline, request, named.period, now, where=where)
         why = request.why_covered
         allowed = await self._allowed(request)
-        names = await self.store.timeline.names(request.scope.user_id, limit=MOST_NAMES)
         period = named.period if named is not None else None
         query = await off_loop(lambda: prepare_query(request.text, names=names, period=period), [request.text])
         gathering = Gathering(self.store, self.index, self.embedder)
@@ -117,6 +119,12 @@ class Search:
         )
         is_complete = None if allowed is None else allowed.is_complete and request.searchable.is_complete
         return Recalled(hits, filtered.trace, is_complete)
+
+    async def _named_time(self, request: Request, now: datetime) -> Found | None:
+        """Return the time that the text names, unless times are to be ignored."""
+        if request.options.time == "ignore":
+            return None
+        return await named_time(request.text, now=now, zone=request.options.timezone)
 
     async def _allowed(self, request: Request) -> Allowed | None:
         """Return what the request's filter lets the search find; None without one."""

@@ -140,8 +140,8 @@ class MongoFacts(Facts):
         return await self._count({**_owned(scope), "state": "open"})
 
     @override
-    async def has_notes(self, scope: Scope) -> bool:
-        query: Record = {"user_id": scope.user_id, "state": "open", "key": None}
+    async def has_notes(self, scope: Scope, *, besides: Sequence[str] = ()) -> bool:
+        query: Record = {"user_id": scope.user_id, "state": "open", "key": None, "turn_id": {"$nin": list(besides)}}
         return bool(await self._found(query, limit=1, order=()))
 
     @override

@@ -58,6 +58,7 @@ HAS_NOTES = f"""
 SELECT EXISTS (
     SELECT 1 FROM facts INDEXED BY facts_open
     WHERE user_id = ? AND {_OPEN} AND key IS NULL
+        AND (turn_id IS NULL OR turn_id NOT IN (SELECT value FROM json_each(?)))
 )
 """
 WEAKEST_OF_USER = f"""

@@ -1,5 +1,6 @@
 """Keeps facts in SQLite. `home` is the thread's id for working memory, and "" for facts of all threads."""
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -128,8 +129,9 @@ class SqliteFacts(Facts):
         return (await self._database.read(sql.COUNT_OPEN_OF_THREAD, (scope.user_id, scope.thread_id)))[0][0]
 
     @override
-    async def has_notes(self, scope: Scope) -> bool:
-        return bool((await self._database.read(sql.HAS_NOTES, (scope.user_id,)))[0][0])
+    async def has_notes(self, scope: Scope, *, besides: Sequence[str] = ()) -> bool:
+        given = (scope.user_id, json.dumps(list(besides)))
+        return bool((await self._database.read(sql.HAS_NOTES, given))[0][0])
 
     @override
     async def weakest(self, scope: Scope, *, limit: int) -> list[Fact]:

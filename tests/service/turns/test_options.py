@@ -45,6 +45,19 @@ def test_nothing_is_embedded_where_nothing_lies_beyond_the_window(
     assert embeddings_of(model, beyond)[0] == [beyond]
 
 
+def test_notes_of_the_windows_own_turns_are_not_searched_for(served: Service, model: FakeOpenAI, user: str) -> None:
+    told = f"I, {user}, adopted a parrot."
+    statement = f"{user} adopted a parrot."
+    model.decide([{"decision": "add", "key": None, "statement": statement, "evidence": told}])
+    settle(served, user, told)
+    asked = f"What did {user} adopt?"
+    within = served.turn(asked, user=user, wait_for_memory=True)
+    assert within["memory"]["hits"] == []
+    assert all(len(texts) > 1 for texts in embeddings_of(model, asked))  # its own index step, after the reply
+    elsewhere = served.turn(f"Which bird does {user} have?", user=user, thread="t2")
+    assert statement in [hit["content"] for hit in elsewhere["memory"]["hits"]]
+
+
 def test_the_window_counts_turns_and_comes_oldest_first(served: Service, model: FakeOpenAI, user: str) -> None:
     settle(served, user, "First.", "Second.", "Third.")
     turn = served.turn("Fourth.", user=user, memory={"window": 2, "top_k": 0})

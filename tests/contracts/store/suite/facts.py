@@ -269,6 +269,13 @@ class FactsContract:
         assert await store.facts.has_notes(ADA_T1)
         assert not await store.facts.has_notes(Scope("bob"))
 
+    async def test_notes_that_some_turns_have_taught_do_not_count(self, store: Store):
+        await insert(store, fact("learned", key=None, turn_id="r1"))
+        assert await store.facts.has_notes(ADA, besides=["r2"])
+        assert not await store.facts.has_notes(ADA, besides=["r2", "r1"])
+        await insert(store, fact("written", key=None, turn_id=None))
+        assert await store.facts.has_notes(ADA, besides=["r1"])
+
     async def test_open_facts_are_counted_and_the_weakest_named(self, store: Store):
         weak = [
             fact("least", importance=0, confirmed_at=NOW),
