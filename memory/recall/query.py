@@ -102,7 +102,7 @@ def _mentions(text: str, names: Sequence[str]) -> list[_Mention]:
                 owned = _OWNED.match(text, match.end())
                 end = owned.end() if owned else match.end()
                 found.append(_Mention(called[form], match.start(), end, owned is not None))
-    if not found:
+    if names and not found:
         found = _nicknames(text, names)
     return sorted(found, key=lambda one: one.begin)
 

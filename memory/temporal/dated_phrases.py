@@ -31,8 +31,10 @@ def dated_phrases(text: str, now: Now) -> Iterator[tuple[Phrase, Lead]]:
         if read is None:
             continue
         dated, end = read
+        if not _is_near(dated, now):
+            continue
         lead = read_lead(text, begin, dated=True)
-        if not _means_date(dated, lead, text[begin:end], now):
+        if not _means_date(dated, lead, text[begin:end]):
             continue
         span, end = _range(text, end, dated, lead, now)
         if span is not None:
@@ -46,9 +48,12 @@ def _read(text: str, begin: int, now: Now) -> tuple[Dated, int] | None:
     return (read[0], begin + len(piece) - len(read[1])) if read else None
 
 
-def _means_date(dated: Dated, lead: Lead, said: str, now: Now) -> bool:
-    if dated.year is not None and not _FIRST_YEAR <= dated.year <= now.wall.year + _YEARS_AHEAD:
-        return False
+def _is_near(dated: Dated, now: Now) -> bool:
+    """Tell whether the date has no year, or one that a person may mean; most numbers of four digits are no years."""
+    return dated.year is None or _FIRST_YEAR <= dated.year <= now.wall.year + _YEARS_AHEAD
+
+
+def _means_date(dated: Dated, lead: Lead, said: str) -> bool:
     if dated.instant is not None or (dated.month is not None and dated.year is not None):
         return lead.leads or not _LASTS.match(said)
     return lead.leads or (dated.day is not None and not _VERBS.match(said))

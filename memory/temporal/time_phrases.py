@@ -88,6 +88,14 @@ _NOT_TOMORROW = "".join(
 )
 _NOT_ONE_DAY = "".join(f"(?<!{word} )" for word in ("any", "black", "each", "every", "good", "jeden", "jedem"))
 _Reader = Callable[[re.Match[str], Now], Span | None]
+_WORD = re.compile(r"\w+")
+_ENDINGS = ("", "n", "m", "r", "s")
+_WHICH_WORDS = word_set("last past previous next coming upcoming this current") | {
+    f"{word}{ending}" for word in word_set("letzte vorige vergangene nächste kommende diese") for ending in _ENDINGS
+}
+_DAY_WORDS = {said.split()[-1] for said in _DAYS}
+_BEFORE_LAST_WORDS = {"last", *(f"vorletzte{ending}" for ending in _ENDINGS)}
+_WEEKDAY_WORDS = {f"{day}{part}" for day in WEEKDAYS for part in ("", *_PARTS)}
 
 
 def which(found: re.Match[str]) -> int:
@@ -106,7 +114,10 @@ class Phrase:
 
 def phrases(text: str, now: Now) -> Iterator[Phrase]:
     """Yield the first phrase of each kind that lies within the calendar. `text` has single spaces."""
-    for pattern, read in _PATTERNS:
+    words = frozenset(_WORD.findall(text.lower()))
+    for pattern, needed, read in _PATTERNS:
+        if words.isdisjoint(needed):
+            continue
         for found in pattern.finditer(text):
             span = _span(read, found, now)
             if span is not None:
@@ -210,29 +221,33 @@ def _part_of(day: Span, part: str | None) -> Span:
     return wall_time.part(day[0], part) if part else day
 
 
-_PATTERNS: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
-    (re.compile(rf"(?<![\w.,])(?:{form})(?!\w)", re.IGNORECASE), read)
-    for form, read in (
-        (rf"(?P<word>{_any(_DAYS)}){_NOT_TOMORROW}(?: (?:in the |at |in der |am )?{_PART})?", _day),
-        (rf"(?:(?P<last>last|letzte)|(?P<next>(?!))|(?P<this>this|diesen)) {_PART}", _part_of_today),
-        (rf"{COUNT} {_UNIT} ago", _ago),
-        (rf"vor (?:etwa |ungefähr |rund )?{COUNT} {_UNIT}", _ago),
+_PATTERNS: tuple[tuple[re.Pattern[str], frozenset[str], _Reader], ...] = tuple(
+    (re.compile(rf"(?<![\w.,])(?:{form})(?!\w)", re.IGNORECASE), frozenset(needed), read)
+    for form, needed, read in (
+        (rf"(?P<word>{_any(_DAYS)}){_NOT_TOMORROW}(?: (?:in the |at |in der |am )?{_PART})?", _DAY_WORDS, _day),
+        (rf"(?:(?P<last>last|letzte)|(?P<next>(?!))|(?P<this>this|diesen)) {_PART}", _PARTS, _part_of_today),
+        (rf"{COUNT} {_UNIT} ago", {"ago"}, _ago),
+        (rf"vor (?:etwa |ungefähr |rund )?{COUNT} {_UNIT}", {"vor"}, _ago),
         (
             rf"(?P<rolling>(?:in|over|during|within|for|throughout) the )?(?:the )?{_WHICH}(?: {COUNT})? {_UNIT}",
+            _WHICH_WORDS,
             _relative,
         ),
         (
             rf"the {_UNIT} before last|(?:die |der |das |den |dem )?vorletzte[nmrs]? (?P<einheit>{_any(UNITS)})",
+            _BEFORE_LAST_WORDS,
             _before_last,
         ),
-        (r"(?:over|on|at|during) the weekend|(?:am|übers) wochenende", _weekend),
+        (r"(?:over|on|at|during) the weekend|(?:am|übers) wochenende", {"weekend", "wochenende"}, _weekend),
         (
             rf"{_NOT_ONE_DAY}(?:{_WHICH} )?(?P<weekday>{_any(WEEKDAYS)})(?P<compound>{_any(_PARTS)})?"
             rf"(?: (?:in the |at |am )?{_PART})?"
             r"(?: (?:of )?(?P<week>last|this|next|letzte|diese|nächste)[rn]? (?:week|woche))?",
+            _WEEKDAY_WORDS,
             _weekday,
         ),
-        (rf"(?:the |in the )?{_WHICH} (?P<season>{_any(_SEASONS)})", _season),
-        (rf"(?P<season>{_any(_SEASONS)})(?: of| des jahres)? (?P<year>[12]\d{{3}})", _season_of),
+        (rf"(?:the |in the )?{_WHICH} (?P<season>{_any(_SEASONS)})", _SEASONS, _season),
+        (rf"(?P<season>{_any(_SEASONS)})(?: of| des jahres)? (?P<year>[12]\d{{3}})", _SEASONS, _season_of),
     )
 )
+"""Each pattern with words of which it cannot do without all, lower-case: a text that has none is not searched."""
