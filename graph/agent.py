@@ -74,7 +74,8 @@ async def _built_in(state: State, live: LiveContext, spoken: Spoken) -> Json:
         chosen=choice.names,
     )
     try:
-        reply = await (_streamed(model, request, spoken) if live.listener.wants_tokens else model.complete(request))
+        with live.resting():
+            reply = await (_streamed(model, request, spoken) if live.listener.wants_tokens else model.complete(request))
     except ModelUnavailable as error:
         raise choice.refused_by(error) or error from error
     return {
@@ -91,7 +92,8 @@ async def _own(state: State, live: LiveContext, spoken: Spoken) -> Json:
     # Imported here, because it needs LangGraph; loading the AGENT has imported it before.
     from recollect.graph.own_agent.calling import call_own
 
-    return await call_own(state, live, spoken)
+    with live.resting():
+        return await call_own(state, live, spoken)
 
 
 def _allowed(parameters: Mapping[str, Any], *, with_tools: bool) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ The schema that Studio sees has no fields, because a client-typed one makes its 
 """
 
 from abc import abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from recollect.graph.open_rounds import OpenRounds
 from recollect.graph.resources import Services, shared
 from recollect.memory.erasure.fences import Fence
 from recollect.memory.options.model_choice import ModelChoice
+from recollect.memory.updates.right_of_way import Passage
 from recollect.memory.values.turn import Message, Turn
 
 
@@ -108,7 +110,7 @@ class LiveContext(Context):
     stored. `regenerates`: the turn has an answer already, which this run replaces. `placed` is a chat client's part of
     the turn, `rounds` keeps the agent's part in calls of its tools. `choice` is what the caller has chosen for the
     agent's model. `fence`, which refuses the run's writes once its user was erased, was observed before anything was
-    read for the run. Studio's runs have the services alone.
+    read for the run. `passage` is the turn's part in the right of way. Studio's runs have the services alone.
     """
 
     services: Services
@@ -118,12 +120,17 @@ class LiveContext(Context):
     placed: Placed | None = None
     choice: ModelChoice | None = None
     fence: Fence | None = None
+    passage: Passage | None = None
     rounds: OpenRounds = field(default_factory=OpenRounds)
 
     @property
     def regenerated(self) -> str | None:
         """Return the id of the turn that is regenerated, if any: its previous answer and facts are not recalled."""
         return self.accepted.turn_id if self.accepted is not None and self.regenerates else None
+
+    def resting(self) -> AbstractContextManager[None]:
+        """Let updates of earlier turns go on inside the block, in which the turn's model answers."""
+        return self.passage.resting() if self.passage is not None else nullcontext()
 
     @property
     def chat(self) -> ClientChat:

@@ -20,6 +20,8 @@ class Choice:
 
 FETCHES = ("load_window", "search_memories", "load_facts")
 """The first nodes, which run side by side."""
+EARLY = ("search_memories", "load_facts")
+"""The fetches of a new turn that need not know its message's position."""
 JOIN = "agent"
 """The node that waits for all fetches."""
 NODES: Mapping[str, Node] = {

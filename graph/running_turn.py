@@ -9,8 +9,12 @@ from typing_extensions import override
 
 from recollect.graph.client_chat import ClientChat
 from recollect.graph.context import Listener
+from recollect.graph.history import KnownMessage
 from recollect.graph.state import Json
+from recollect.graph.walk import Begun
+from recollect.memory.erasure.fences import Fence
 from recollect.memory.options.model_choice import ModelChoice
+from recollect.memory.updates.right_of_way import Passage
 from recollect.memory.values.errors import RecollectError, TurnConflict
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message, Turn
@@ -47,15 +51,32 @@ class TurnRequest:
         return self.options.get("agent_id")
 
 
+@dataclass(frozen=True, slots=True)
+class RunStart:
+    """What a turn's run begins with: its message, and the fence that was observed before anything was read for it.
+
+    `replaced` is the finished turn that is regenerated, `known` the part of a chat client's history that is stored,
+    `begun` what is fetched already.
+    """
+
+    message: Message
+    fence: Fence
+    replaced: Turn | None = None
+    known: KnownMessage | None = None
+    begun: Begun = field(default_factory=Begun)
+
+
 class RunningTurn(Listener):
     """A running turn, which is also its graph's listener. Whoever follows it may leave at any time.
 
-    `is_stored` says whether the turn is stored; until the turn has ended, whether it is going to be.
+    `is_stored` says whether the turn is stored; until the turn has ended, whether it is going to be. `passage` is its
+    part in the right of way.
     """
 
-    def __init__(self, request: TurnRequest, turn_id: str) -> None:
+    def __init__(self, request: TurnRequest, turn_id: str, passage: Passage) -> None:
         self.request = request
         self.turn_id = turn_id
+        self.passage = passage
         self.is_stored = request.scope.thread_id is not None
         self._accepted: asyncio.Future[None] = _future()
         self._finished: asyncio.Future[Turn] = _future()

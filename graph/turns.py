@@ -14,16 +14,16 @@ from recollect.graph.history import KnownMessage, align
 from recollect.graph.open_rounds import OpenRounds
 from recollect.graph.past import Past, continued, read_past, read_until
 from recollect.graph.resources import Services
-from recollect.graph.running_turn import RunningTurn, TurnRequest
+from recollect.graph.running_turn import RunningTurn, RunStart, TurnRequest
 from recollect.graph.state import TurnInput
-from recollect.graph.walk import Runs
+from recollect.graph.walk import Begun, Runs
 from recollect.memory.erasure.fences import Fence
 from recollect.memory.learning.turns.regenerating import is_without_memory
 from recollect.memory.memory import check_same_turn
 from recollect.memory.recall.turn_options import read_options
 from recollect.memory.values.errors import ModelUnavailable, RecollectError, UserErased
 from recollect.memory.values.scope import Scope
-from recollect.memory.values.turn import Message, Turn
+from recollect.memory.values.turn import Turn
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class TurnRunner:
         if running is not None and not (running.is_over if request.regenerate else running.has_failed):
             running.check_repeat(request)
             return running
-        running = RunningTurn(request, turn_id)
+        running = RunningTurn(request, turn_id, self._memory.passage(request.scope.user_id))
         self._running[key] = running
         self._own(self._run(running), name=TURN)
         return running
@@ -128,9 +128,10 @@ class TurnRunner:
         turn without a thread waits for nothing.
         """
         if running.request.scope.thread_id is None:
-            fence = await self._memory.observe(running.request.scope)
-            message = running.message(created_at=self._memory.now())
-            return await self._begin(running, message, None, None, fence)
+            with running.passage.working():
+                fence = await self._memory.observe(running.request.scope)
+                message = running.message(created_at=self._memory.now())
+                return await self._begin(running, RunStart(message, fence))
         looking = asyncio.create_task(self._finished(running), name="turn-look")
         holding = asyncio.create_task(self._hold(running, looking), name="turn-hold")
         try:
@@ -149,39 +150,56 @@ class TurnRunner:
         turn_id = running.turn_id
         new_turn = turn_id if running.request.turn_id is None else None
         async with self._memory.held(running.request.scope, new_turn=new_turn) as hold:
-            if await looking is not None:
-                return
-            # Another process may have finished it while this one waited for the thread.
-            stored = await self._finished(running)
-            if stored is not None:
-                running.saved(stored)
-                return
-            # The fence is observed before the history is read: an erasure from here on refuses the turn's writes.
-            fence = await self._memory.observe(running.request.scope)
-            await self._supersede_left(running, fence)
-            known = await self._place(running)
-            replaced = await self._replaced(running)
-            if replaced is not None:
-                message = replaced.message
-            else:
-                message = running.message(created_at=self._memory.now())
-                if running.request.chat is None or not running.request.chat.stores_late:
-                    message = await self._memory.accept(message, fence=fence, agent_id=running.request.bound_agent)
-            await self._begin(running, message, replaced, known, fence)
+            with running.passage.working():
+                has_run = await self._run_held(running, looking)
             # The turn may have become another one, which a chat client's history names.
-            hold.is_answered = running.is_answered and running.turn_id == turn_id
+            hold.is_answered = has_run and running.is_answered and running.turn_id == turn_id
 
-    async def _begin(
-        self,
-        running: RunningTurn,
-        message: Message,
-        replaced: Turn | None,
-        known: KnownMessage | None,
-        fence: Fence,
-    ) -> None:
+    async def _run_held(self, running: RunningTurn, looking: "asyncio.Task[Turn | None]") -> bool:
+        """Run the turn of a held thread, from its acceptance to its reply; return False if it is finished already."""
+        if await looking is not None:
+            return False
+        # Another process may have finished it while this one waited for the thread.
+        stored = await self._finished(running)
+        if stored is not None:
+            running.saved(stored)
+            return False
+        # The fence is observed before the history is read: an erasure from here on refuses the turn's writes.
+        fence = await self._memory.observe(running.request.scope)
+        await self._supersede_left(running, fence)
+        known = await self._place(running)
+        replaced = await self._replaced(running)
+        if replaced is not None:
+            start = RunStart(replaced.message, fence, replaced=replaced, known=known)
+        else:
+            start = RunStart(running.message(created_at=self._memory.now()), fence, known=known)
+            if running.request.chat is None or not running.request.chat.stores_late:
+                start = await self._accept(running, start)
+        await self._begin(running, start)
+        return True
+
+    async def _accept(self, running: RunningTurn, start: RunStart) -> RunStart:
+        """Store the message of `start`, and return the start with it as it was stored.
+
+        What a new turn is to recall is fetched meanwhile. A turn that may be stored already has its old place, behind
+        which nothing is recalled.
+        """
+        begun = Begun()
+        if running.request.turn_id is None and running.request.chat is None:
+            given, context = self._run_of(running, start)
+            begun = self.graph.begin(given, replace(context, accepted=None))
+        try:
+            message = await self._memory.accept(start.message, fence=start.fence, agent_id=running.request.bound_agent)
+        except BaseException:
+            begun.cancel()
+            raise
+        return replace(start, message=message, begun=begun)
+
+    async def _begin(self, running: RunningTurn, start: RunStart) -> None:
         """Start the graph's run, and wait until it has a reply."""
         running.accepted()
-        walk = self._walk(running, message, replaced, known, fence)
+        # Run the graph for an accepted turn, past its reply to the end of its update.
+        walk = self.graph.run(*self._run_of(running, start), start.begun)
         # The graph has a task of its own: the thread is released at the reply, while the graph goes on to its update.
         self._own(self._guard(running, walk), name="turn-graph")
         await running.end()
@@ -242,16 +260,9 @@ class TurnRunner:
         last = await self._memory.last_turn(running.request.scope, running.turn_id)
         return last if last.reply is not None else None
 
-    async def _walk(
-        self,
-        running: RunningTurn,
-        message: Message,
-        replaced: Turn | None,
-        known: KnownMessage | None,
-        fence: Fence,
-    ) -> None:
-        """Run the graph for an accepted turn, past its reply to the end of its update."""
-        options = running.request.options
+    def _run_of(self, running: RunningTurn, start: RunStart) -> tuple[TurnInput, LiveContext]:
+        """Return the graph's input and context for a turn."""
+        options, message, replaced = running.request.options, start.message, start.replaced
         if replaced is not None and is_without_memory(replaced):
             options = {**options, "enabled": False}
         given: TurnInput = {
@@ -266,13 +277,14 @@ class TurnRunner:
             self._services,
             running,
             message,
+            passage=running.passage,
             regenerates=replaced is not None,
-            placed=_placed(running.request.chat, known),
+            placed=_placed(running.request.chat, start.known),
             choice=running.request.choice,
             rounds=self._rounds,
-            fence=fence,
+            fence=start.fence,
         )
-        await self.graph.run(given, context)
+        return given, context
 
     async def _finished(self, running: RunningTurn) -> Turn | None:
         """Return the stored turn if it has its reply already and keeps it. Only a turn with a given id can have one.

@@ -7,11 +7,11 @@ only Studio, a tracer or an agent of one's own make use of.
 import asyncio
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from recollect.graph.context import Context
-from recollect.graph.drawing import CHOICES, EDGES, FETCHES, JOIN, NODES
+from recollect.graph.drawing import CHOICES, EARLY, EDGES, FETCHES, JOIN, NODES
 from recollect.graph.resources import Services
 from recollect.graph.state import MERGED, Json, State, TurnInput
 
@@ -31,10 +31,20 @@ class Runs:
         self.loading = _begin_loading() if self._needs_langgraph else None
         """The import beside the start: the service answers meanwhile, and the first turn waits for it."""
 
-    async def run(self, given: TurnInput, context: Context) -> None:
-        """Run the graph to its end."""
+    def begin(self, given: TurnInput, context: Context) -> "Begun":
+        """Begin those fetches of a new turn that need not know where it is stored, beside its acceptance.
+
+        What LangGraph runs begins with the run.
+        """
+        if self._needs_langgraph or _is_watched():
+            return Begun()
+        state, runtime = _first_state(given), _Runtime(context)
+        return Begun({name: _node(name, state, runtime) for name in EARLY})
+
+    async def run(self, given: TurnInput, context: Context, begun: "Begun | None" = None) -> None:
+        """Run the graph to its end; `begun` are the fetches that run already."""
         if not (self._needs_langgraph or _is_watched()):
-            await walk(given, context)
+            await walk(given, context, begun)
             return
         self.loading = self.loading or _begin_loading()
         graph = await asyncio.shield(self.loading)  # a turn that is aborted does not abort the import
@@ -42,14 +52,26 @@ class Runs:
         await graph.ainvoke(given, context=context, output_keys="committed")  # pyright: ignore[reportUnknownMemberType]
 
 
-async def walk(given: TurnInput, context: Context) -> State:
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Holds the tasks of fetches that began before their run, by the names of their nodes."""
+
+    tasks: "Mapping[str, asyncio.Future[Json]]" = field(default_factory=dict[str, "asyncio.Future[Json]"])
+
+    def cancel(self) -> None:
+        """Cancel them, because there will be no run."""
+        for task in self.tasks.values():
+            task.cancel()
+
+
+async def walk(given: TurnInput, context: Context, begun: Begun | None = None) -> State:
     """Run the graph without LangGraph, and return the final state.
 
     A node sees what the nodes before it have written. The first error ends the run, and the other fetches with it.
     """
     runtime = _Runtime(context)
-    state: Json = {**given, **{name: [] for name in MERGED}}
-    for written in await _side_by_side(state, runtime):
+    state = _first_state(given)
+    for written in await _side_by_side(state, runtime, begun or Begun()):
         state = _after(state, written)
     name: str | None = JOIN
     while name is not None:
@@ -66,8 +88,16 @@ class _Runtime:
     context: Context
 
 
-async def _side_by_side(state: Json, runtime: _Runtime) -> list[Json]:
-    fetches = [asyncio.ensure_future(NODES[name](cast("State", state), runtime)) for name in FETCHES]
+def _first_state(given: TurnInput) -> Json:
+    return {**given, **{name: [] for name in MERGED}}
+
+
+def _node(name: str, state: Json, runtime: _Runtime) -> "asyncio.Future[Json]":
+    return asyncio.ensure_future(NODES[name](cast("State", state), runtime))
+
+
+async def _side_by_side(state: Json, runtime: _Runtime, begun: Begun) -> list[Json]:
+    fetches = [begun.tasks.get(name) or _node(name, state, runtime) for name in FETCHES]
     try:
         return await asyncio.gather(*fetches)
     except BaseException:

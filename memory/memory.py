@@ -35,6 +35,7 @@ from recollect.memory.recall.recall import Recall
 from recollect.memory.threads.recorded_hits import RecordedHits, bounded_result
 from recollect.memory.threads.summary_step import summary_is_owed
 from recollect.memory.threads.thread_service import ThreadService
+from recollect.memory.updates.right_of_way import Passage
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.errors import StoreUnavailable, TurnConflict, UserErased
 from recollect.memory.values.filtering.keys import read_filter_keys
@@ -99,6 +100,10 @@ class Memory:
         """
         reply_id = None if new_turn is None else derived_id(scope.user_id, new_turn, "assistant")
         return self.parts.store.queue.turn(scope, wait_seconds=self.config.thread_wait_seconds, reply_id=reply_id)
+
+    def passage(self, user_id: str) -> Passage:
+        """Return the passage of a turn of this user, to whose work updates of earlier turns give way."""
+        return self.parts.updater.way.passage(user_id)
 
     async def accept(self, message: Message, *, fence: Fence | None = None, agent_id: str | None = None) -> Message:
         """Store the user's message, which accepts the turn. A repeated call returns the stored message.

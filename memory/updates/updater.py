@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from recollect.memory.background.sweep import Sweep, end_tasks
 from recollect.memory.ports.store import Store
+from recollect.memory.updates.right_of_way import RightOfWay
 from recollect.memory.updates.user_work import RETRY, StepWork, UserWork, WorkContext
 from recollect.memory.updates.work_claim import LEASE
 from recollect.memory.values.times import Clock
@@ -63,9 +64,10 @@ class Updater:
     ) -> None:
         self._store = store
         self._clock = clock
+        self.way = RightOfWay()
         # Each kind of step has slots of its own: a kind whose model hangs must not use up those of the others.
         slots: Mapping[StepName, asyncio.Semaphore] = {name: asyncio.Semaphore(concurrency) for name in steps}
-        self._context = WorkContext(store, steps, clock, uuid4().hex, slots, self._recorded)
+        self._context = WorkContext(store, steps, clock, uuid4().hex, slots, self._recorded, self.way)
         self._sweeps = (
             Sweep("updates-sweep", self._find_left, seconds=sweep_seconds),
             Sweep("updates-renew", self._renew, seconds=RENEW_SECONDS),
@@ -144,7 +146,8 @@ class Updater:
 
         None if the turn has no update.
         """
-        return await self._wait(user_id, turn_id, seconds, lambda update: update.status != "pending")
+        with self.way.urgent(user_id):
+            return await self._wait(user_id, turn_id, seconds, lambda update: update.status != "pending")
 
     async def wait_all_ended(self, turns: Sequence[Turn], *, seconds: float) -> list[Update | None]:
         """Return the result of `wait_ended` for each turn; all of them together wait for at most `seconds`."""
@@ -204,6 +207,7 @@ class Updater:
     async def drain(self, seconds: float) -> None:
         """Start no more work, wait up to `seconds` for what runs, then cancel the rest; the next start resumes it."""
         self._closing = True
+        self.way.open()
         for sweep in self._sweeps:
             await sweep.close()
         for timer in self._timers.values():

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from recollect.memory.ports.store import Store
+from recollect.memory.updates.right_of_way import RightOfWay
 from recollect.memory.updates.work_claim import WorkClaim
 from recollect.memory.values.errors import RecollectError, StoreUnavailable, is_outage
 from recollect.memory.values.times import Clock
@@ -34,6 +35,8 @@ _TAKES_ALONG: Mapping[StepName, StepName] = {"index": "facts"}
 """The index step embeds what the facts step of its turn has taught, in one call with the turn's messages."""
 TOGETHER_SECONDS = 1.0
 """The longest, in seconds, that a step waits for the one whose results it takes along, so that no model holds it up."""
+MOST_YIELDING = 4
+"""The most pending updates with which a user's work gives way to their turns; with more it must catch up."""
 
 Save = Callable[[Update], Awaitable[None]]
 Deferred = Mapping[str, datetime | None]
@@ -73,6 +76,7 @@ class WorkContext:
     """Holds what the works of all users share: the store, the steps with their slots, and who claims as `owner`.
 
     `recorded` gives a turn's update (user id, turn id) to those who wait for it: a step was recorded or deferred.
+    `way` is the right of way of turns over the updates of turns before them.
     """
 
     store: Store
@@ -81,6 +85,7 @@ class WorkContext:
     owner: str
     slots: Mapping[StepName, asyncio.Semaphore]
     recorded: Callable[[str, str, Update], None]
+    way: RightOfWay
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +134,7 @@ class UserWork:
     async def run(self) -> datetime | None:
         """Work until nothing is due; return when to start again, or None if nothing is left."""
         try:
+            await self._give_way()
             if not await self._claim.take(self._announced.keys()):
                 return self._retry()
             try:
@@ -158,6 +164,7 @@ class UserWork:
         tasks: dict[StepName, asyncio.Task[None]] = {}
         try:
             while True:
+                await self._give_way()
                 await self._read()
                 await self._defer()
                 await self._record_late(asyncio.get_running_loop().time())
@@ -183,6 +190,11 @@ class UserWork:
             for task in tasks.values():
                 task.cancel()
             await asyncio.gather(*tasks.values(), return_exceptions=True)
+
+    async def _give_way(self) -> None:
+        """Wait while a turn of the user works, so that this work holds up neither its recall nor its writes."""
+        if len(self._updates) <= MOST_YIELDING:
+            await self._context.way.given(self.user_id)
 
     async def _wait_for_one(self, tasks: Mapping[StepName, asyncio.Task[None]], held: Sequence[float]) -> None:
         """Wait until a queue's step has ended, `wake` is set, or the back-off of an idle queue has passed.
@@ -289,6 +301,8 @@ class UserWork:
 
         async def save(update: Update) -> None:
             nonlocal given
+            if not self._context.slots[name].locked():  # others need the slot, which this step holds
+                await self._give_way()
             await self._record(name, step, turn, _learned(given, update))
             given = update
 
