@@ -1,5 +1,6 @@
 """The service's own walk through the graph: what it does is what LangGraph's loop does."""
 
+import asyncio
 import json
 import re
 import subprocess
@@ -13,9 +14,10 @@ import pytest
 from langchain_core.tracers.context import collect_runs
 
 from recollect.graph.context import LiveContext
+from recollect.graph.drawing import EARLY
 from recollect.graph.resources import open_services
 from recollect.graph.state import Json, TurnInput
-from recollect.graph.walk import Runs, walk
+from recollect.graph.walk import Begun, Runs, walk
 from recollect.graph.workflow import graph
 from recollect.memory.values.errors import InvalidRequest
 from recollect.settings import Settings, is_traced_by_langsmith, load_settings
@@ -82,6 +84,20 @@ async def test_an_error_of_a_fetch_ends_the_run(tmp_path: Path, run: Run) -> Non
     async with open_services(settings(tmp_path)) as services:
         with pytest.raises(InvalidRequest, match="not valid"):
             await run(given("ada", "Hello.", top_k=1_000), LiveContext(services))
+
+
+async def test_a_run_takes_the_fetches_that_began_before_it(tmp_path: Path) -> None:
+    async with open_services(settings(tmp_path)) as services:
+        context, turn = LiveContext(services), given("ada", "Hello.")
+        begun = Runs(services).begin(turn, context)
+        assert set(begun.tasks) == set(EARLY)
+        fetched = dict(await begun.tasks["load_facts"])
+        found = asyncio.get_running_loop().create_future()
+        found.set_result({**fetched, "facts": {"name": "Ada"}})
+        state = await walk(turn, context, Begun({**begun.tasks, "load_facts": found}))
+        assert state["facts"] == {"name": "Ada"}
+        assert state["degraded"] == []
+        assert not Runs(replace(services, agent=scripted)).begin(turn, context).tasks  # LangGraph begins its own
 
 
 async def test_a_run_that_is_watched_is_langgraphs(tmp_path: Path) -> None:
