@@ -89,6 +89,7 @@ _LAUGHTER = re.compile(
 )
 _EMOTICON = re.compile(r"(?<!\S)(?:[:;=][-'^o]?[)(\][dDpPoO3*/\\|]+|[xX]D+|</?3+|\^[_.]?\^|T_T|[oO]_[oO]|:'\()(?!\S)")
 _LONG_DRAWN = re.compile(r"(\w)\1{2,}")
+_ASCII_WORD = re.compile(r"[A-Za-z]+")
 _REGIONAL = range(0x1F1E6, 0x1F200)
 _MOST_WORDS = 12
 
@@ -97,7 +98,10 @@ def is_trivial(message: str) -> bool:
     """Tell whether `message` has nothing to learn from: see the module."""
     if len(message) > MOST_CHARACTERS:
         return False
-    said = _said(_EMOTICON.sub(" ", message))
+    left = _EMOTICON.sub(" ", message)
+    if left.isascii() and len(_ASCII_WORD.findall(left)) > _MOST_WORDS:  # they would not grow fewer
+        return False
+    said = _said(left)
     if said is None:
         return False
     tokens = said.split()

@@ -193,6 +193,8 @@ class Updater:
     def _without_deferred(self, user_id: str, turn_id: str, update: Update) -> Update:
         """Return the update without its deferred steps: nobody should wait for those."""
         deferred_steps = self.deferred_steps(user_id, turn_id)
+        if not deferred_steps:
+            return update
         steps = {name: step for name, step in update.steps.items() if name not in deferred_steps}
         return replace(update, steps=steps)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 Clock = Callable[[], datetime]
 
@@ -20,8 +21,12 @@ def to_ms(time: datetime) -> int:
     return (time - _EPOCH) // _MILLISECOND
 
 
+@lru_cache(maxsize=4_096)
 def from_ms(milliseconds: int) -> datetime:
-    """Return the UTC time that lies `milliseconds` after the epoch."""
+    """Return the UTC time that lies `milliseconds` after the epoch.
+
+    A turn reads the same rows several times, and 200 times in them: the last ones are kept.
+    """
     return _EPOCH + timedelta(milliseconds=milliseconds)
 
 

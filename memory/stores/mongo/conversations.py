@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from recollect.memory.background.batches import batches
 from recollect.memory.ports.conversations import Conversations
-from recollect.memory.stores.json_text import to_json
+from recollect.memory.stores.json_text import result_to_json
 from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, MongoDatabase, Record
 from recollect.memory.stores.mongo.filtering.metadata_fields import metadata_fields
 from recollect.memory.stores.mongo.filtering.narrowed import narrowed
@@ -243,7 +243,7 @@ class MongoConversations(Conversations):
 
     @override
     async def rewrite(self, turn: Turn, *, result: Mapping[str, Any], update: Update) -> bool:
-        return await self._swap(turn, {"result": to_json(result), **from_update(update)})
+        return await self._swap(turn, {"result": result_to_json(result), **from_update(update)})
 
     @override
     async def recommit(
@@ -262,7 +262,7 @@ class MongoConversations(Conversations):
             "timestamp": from_ms(to_ms(reply.created_at)),
             "absent": False,
             "said": 1 if turn.message.absent else 2,
-            "result": to_json(result),
+            "result": result_to_json(result),
             **from_update(update),
         }
         if generation is None:

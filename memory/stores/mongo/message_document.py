@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recollect.memory.language.said_hash import said_hash
-from recollect.memory.stores.json_text import from_json, to_json
+from recollect.memory.stores.json_text import from_json, result_to_json, to_json
 from recollect.memory.stores.mongo.connection import MARK, Record
 from recollect.memory.stores.mongo.filtering.metadata_fields import metadata_fields
 from recollect.memory.stores.update_json import is_indexed, update_from_json, update_to_json
@@ -67,7 +67,7 @@ def from_reply(
         **from_message(reply, keys),
         "said": said,
         **({"further_said": further} if further else {}),
-        "result": to_json(result),
+        "result": result_to_json(result),
         "committed": time.time_ns() // 1000,
         "generation": 0,
         **from_update(update),

@@ -11,7 +11,7 @@ from typing_extensions import override
 from recollect.memory.background.batches import batches
 from recollect.memory.ports.conversations import Conversations
 from recollect.memory.stores.finished_turns import further_of
-from recollect.memory.stores.json_text import from_json, to_json
+from recollect.memory.stores.json_text import from_json, result_to_json, to_json
 from recollect.memory.stores.sqlite import message_queries as sql
 from recollect.memory.stores.sqlite.database import SqliteDatabase
 from recollect.memory.stores.sqlite.narrowed import narrowed, terms_json
@@ -249,7 +249,7 @@ class SqliteConversations(Conversations):
 
 def _owing(result: Mapping[str, Any], update: Update) -> dict[str, Any]:
     return {
-        "result": to_json(result),
+        "result": result_to_json(result),
         "update": update_to_json(update),
         "status": update.status,
         "indexed": int(is_indexed(update)),

@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from recollect.memory.ports.imports import Imports
 from recollect.memory.stores.finished_turns import FinishedTurn, finished
-from recollect.memory.stores.json_text import to_json
+from recollect.memory.stores.json_text import result_to_json, to_json
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.stores.sqlite.message_queries import turns_statement
 from recollect.memory.stores.sqlite.narrowed import terms_json
@@ -162,7 +162,7 @@ def _places(number: int) -> str:
 
 def _rows(turn: FinishedTurn, keys: FilterKeys) -> tuple[Row, Row]:
     update = turn.update
-    committed = (to_json(turn.result), update.status, int(is_indexed(update)), update_to_json(update))
+    committed = (result_to_json(turn.result), update.status, int(is_indexed(update)), update_to_json(update))
     committed += (turn.said + turn.further,)
     message = (turn.message.position, *_values(turn.message, keys), *_OF_A_MESSAGE)
     return message, (turn.reply.position, *_values(turn.reply, keys), *committed)
