@@ -12,6 +12,8 @@ LONGEST_SECONDS = 1.0
 """The longest, in seconds, that updates wait while a user's turns work without a break, whoever they wait for."""
 LINGER_SECONDS = 0.02
 """How long a turn keeps the way after its reply: its bytes go out first, and a program asks on at once."""
+SENDING_SECONDS = 0.005
+"""How long a turn keeps the way once it asks its model: a task of the client's own writes the request."""
 
 
 class RightOfWay:
@@ -102,12 +104,15 @@ class Passage:
     @contextmanager
     def resting(self) -> Generator[None]:
         """Give the way back inside the block, in which the turn's model answers."""
-        was_held = self._is_held
-        self._give_back()
+        if not self._is_held:
+            yield
+            return
+        giving_back = asyncio.get_running_loop().call_later(SENDING_SECONDS, self._give_back)
         try:
             yield
         finally:
-            if was_held and not self._is_over:
+            giving_back.cancel()
+            if not self._is_over:
                 self._take()
 
     def _take(self) -> None:
