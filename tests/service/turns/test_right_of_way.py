@@ -22,7 +22,7 @@ def test_an_update_begins_after_the_chat_call_of_a_turn_that_is_recalling(
         until(lambda: len(embeddings_of(model, question)) == 1)
         model.embedding_seconds = 0.0
         taught = served.turn(lesson, user=user, thread="t2", memory={"top_k": 0})
-        recalling.result()
+        served.settled(recalling.result()["turn_id"], user=user)  # so that no later test sees its calls
     served.settled(taught["turn_id"], user=user)
     (asked,), (learned,) = chats_of(model, question), extractions_of(model, lesson)
     bodies = [request.body for request in model.requests]
@@ -43,4 +43,4 @@ def test_an_update_that_somebody_waits_for_goes_on_beside_a_recall(
         taught = served.turn(lesson, user=user, thread="t2", memory={"top_k": 0}, wait_for_memory=True)
         assert taught["memory"]["update"]["status"] == "done"
         assert not chats_of(model, question)
-        recalling.result()
+        served.settled(recalling.result()["turn_id"], user=user)  # so that no later test sees its calls
