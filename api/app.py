@@ -16,40 +16,14 @@ from recollect.api.auth.lock import Lock
 from recollect.api.auth.page_sessions import PageSessions
 from recollect.api.auth.visits import VisitRules, Visits, check_public_url
 from recollect.api.headers import SecurityHeaders
-from recollect.api.inspector import docs, static_files
 from recollect.api.inspector.door import PageDoor
-from recollect.api.inspector.router import router as inspector
 from recollect.api.json_answer import JsonAnswer
+from recollect.api.late_routes import GROUPS, PAGES, AddLateRoutes, LateRoutes
 from recollect.api.mcp import route as mcp
 from recollect.api.middleware.access_log import AccessLog
 from recollect.api.middleware.cors import Cors, check_origins
 from recollect.api.middleware.guard import BodyLimit, HostGuard
-from recollect.api.openai import door as openai_door
-from recollect.api.openai import models as openai_models
-from recollect.api.openai.responses import conversations
-from recollect.api.openai.responses import door as responses_door
-from recollect.api.openai.responses import stored as stored_responses
-from recollect.api.routes import (
-    admin,
-    agent,
-    context,
-    documents,
-    embedder,
-    erasures,
-    evaluation,
-    exchanges,
-    exports,
-    facts,
-    health,
-    imports,
-    keys,
-    memories,
-    memory_stats,
-    regenerate,
-    search,
-    threads,
-    turns,
-)
+from recollect.api.routes import agent, health
 from recollect.api.running_imports import RunningImports
 from recollect.api.telemetry import metrics
 from recollect.api.telemetry.observers import open_observer
@@ -60,35 +34,8 @@ from recollect.memory.memory import Memory
 from recollect.memory.transfer.status.import_records import ImportRecords
 from recollect.settings import Settings, current_settings
 
-ROUTERS = (
-    agent.router,
-    context.router,
-    exchanges.router,
-    openai_door.router,
-    openai_models.router,
-    responses_door.router,
-    stored_responses.router,
-    conversations.router,
-    turns.router,
-    regenerate.router,
-    threads.router,
-    facts.router,
-    health.router,
-    search.router,
-    memories.router,
-    memory_stats.router,
-    imports.router,
-    exports.router,
-    erasures.router,
-    documents.router,
-    metrics.router,
-    admin.router,
-    evaluation.router,
-    embedder.router,
-    keys.router,
-    static_files.router,
-    docs.router,
-)
+ROUTERS = (agent.router, health.router, metrics.router)
+"""The routes of a turn, and those that machines ask every few seconds; the others come late."""
 OWN_PATHS = ("/api", "/v1", "/mcp", "/memory-stats", "/memory/clear", "/health", "/metrics")
 STUDIO = "https://smith.langchain.com"
 """LangGraph Studio's page; `--studio-url` names another one, which CORS_ORIGINS lets in."""
@@ -151,10 +98,12 @@ def create_app(
     errors.install_errors(app)
     for router in ROUTERS:
         app.include_router(router)
-    if is_alone := guarded == ("/",):
-        app.include_router(inspector)
     app.router.routes.append(mcp.route)
-    openapi.install_openapi(app, most_characters=most_characters)
+    is_alone = guarded == ("/",)
+    late = LateRoutes(app, (*GROUPS, PAGES) if is_alone else GROUPS)
+    if not is_alone:
+        late.add_all()  # the other program's routes come behind these and take every other address
+    openapi.install_openapi(app, most_characters=most_characters, add_routes=late.add_all)
     # The innermost comes first: a body is read only after the lock has identified its sender.
     app.add_middleware(BodyLimit, paths=guarded, most_characters=most_characters, most_uploaded=most_uploaded)
     app.add_middleware(Lock, admission=lambda: app.state.admission, visits=visits, own=guarded)
@@ -163,6 +112,7 @@ def create_app(
     app.add_middleware(PageDoor, visits=visits, has_pages=is_alone)
     app.add_middleware(SecurityHeaders, paths=guarded)
     app.add_middleware(AccessLog, paths=guarded)
+    app.add_middleware(AddLateRoutes, routes=late)
     return app
 
 
@@ -269,5 +219,12 @@ async def _drain(app: FastAPI, opened: Services, turns: TurnRunner) -> None:
     await opened.memory.operations.drain(max(0.0, stop_at - now()))
 
 
-app = create_app(guarded=OWN_PATHS, visitor=STUDIO)
-"""The application for `langgraph dev` (langgraph.json), which serves LangGraph's routes too: Studio may call those."""
+def __getattr__(name: str) -> FastAPI:
+    """Make `app`, the application for `langgraph dev` (langgraph.json), when it is asked for.
+
+    It serves LangGraph's routes too: Studio may call those.
+    """
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    made = globals()[name] = create_app(guarded=OWN_PATHS, visitor=STUDIO)
+    return made

@@ -31,14 +31,15 @@ BEARER = {
 }
 
 
-def install_openapi(app: FastAPI, *, most_characters: Callable[[], int]) -> None:
+def install_openapi(app: FastAPI, *, most_characters: Callable[[], int], add_routes: Callable[[], None]) -> None:
     """Restore the examples of turns, describe authentication, and correct parameters.
 
-    `most_characters` bounds messages (MAX_MESSAGE_CHARACTERS).
+    `most_characters` bounds messages (MAX_MESSAGE_CHARACTERS); `add_routes` adds those that nobody has asked for yet.
     """
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
+            add_routes()
             described = FastAPI.openapi(app)
             for path, method in SHOWING_A_TURN:
                 answer = described["paths"][path][method]["responses"]["200"]

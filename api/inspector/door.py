@@ -7,9 +7,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from recollect.api.auth.visits import Visit, Visits, is_page, read_cookie
 from recollect.api.errors import ERROR_FORM, plain_error
 from recollect.api.headers import PAGE_HEADERS
-from recollect.api.inspector.error_pages import error_page
-from recollect.api.inspector.frame import address
-from recollect.api.inspector.rendering import render
 
 COOKIES = "page_cookies"
 """The name in a request's state under which its page keeps `Set-Cookie` headers."""
@@ -36,6 +33,9 @@ class PageDoor:
             return await self.app(scope, receive, send)
         if is_visited and not self._visits().rules.is_on:
             return await plain_error(404, "not_found", "The inspector is off (INSPECTOR=off).")(scope, receive, send)
+        # The templates and their engine come with the first page: a service that shows none does without them.
+        from recollect.api.inspector.error_pages import error_page, page_again
+
         state = scope.setdefault("state", {})
         state[ERROR_FORM], state[COOKIES] = error_page, []
 
@@ -45,7 +45,7 @@ class PageDoor:
             await send(message)
 
         if is_visited and self._lacks_its_cookie(scope):
-            return await render("reload.html", address=address(scope))(scope, receive, sending)
+            return await page_again(scope)(scope, receive, sending)
         return await self.app(scope, receive, sending)
 
     def _lacks_its_cookie(self, scope: Scope) -> bool:

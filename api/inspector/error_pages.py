@@ -59,6 +59,11 @@ def error_page(scope: Scope, whole: Mapping[str, Any], status: int, headers: Map
     return answer
 
 
+def page_again(scope: Scope) -> Response:
+    """Return a page that loads the request's address once more, from the own site."""
+    return render("reload.html", address=address(scope))
+
+
 def _more(given: Mapping[str, str], *, is_part: bool) -> dict[str, str]:
     """Return the headers beside the page's own; PAGE_HEADERS too, for an answer that is sent outside the door."""
     more = {name.decode(): value.decode() for name, value in PAGE_HEADERS}

@@ -56,8 +56,9 @@ class AccessLog:
         return None
 
     def _template(self, scope: Scope) -> str:
-        if self._templates is None:
-            self._templates = Templates(scope["app"].routes)
+        routes = scope["app"].routes
+        if self._templates is None or self._templates.count != len(routes):  # routes come while requests are served
+            self._templates = Templates(routes)
         return self._templates.of(scope["path"])
 
 
@@ -65,6 +66,7 @@ class Templates:
     """The templates of routes' paths. They are matched here, because many requests are refused before routing."""
 
     def __init__(self, routes: Sequence[BaseRoute]) -> None:
+        self.count = len(routes)
         paths = dict.fromkeys(context.path for context in iter_route_contexts(routes) if context.path)
         self._plain = frozenset(path for path in paths if "{" not in path)
         self._patterns = [(compile_path(path)[0], path) for path in paths if "{" in path]

@@ -87,6 +87,7 @@ def serve(control: int) -> None:
     """Fork a keeper for each request until the other side is closed."""
     for name in PRELOADED:
         importlib.import_module(name)
+    _import_routes()
     assert threading.active_count() == 1, threading.enumerate()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the keepers
@@ -101,6 +102,15 @@ def serve(control: int) -> None:
                 _keep(fds[0], fds[1:])
             for fd in fds:
                 os.close(fd)
+
+
+def _import_routes() -> None:
+    """Import the routes that a service would import when it is first asked for them."""
+    from recollect.api.late_routes import GROUPS, PAGES
+
+    for group in (*GROUPS, PAGES):
+        for name in group.modules:
+            importlib.import_module(f"recollect.api.{name}")
 
 
 def _keep(answers: int, streams: Sequence[int]) -> None:
