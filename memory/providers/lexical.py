@@ -7,10 +7,9 @@ share words or parts of words; it knows no synonyms.
 
 from collections import Counter
 from collections.abc import Sequence
-from math import log
+from math import log, sqrt
 from zlib import crc32
 
-import numpy as np
 from typing_extensions import override
 
 from recollect.memory.background.bulk import Bulk
@@ -23,6 +22,10 @@ MODEL = "lexical-v1"
 _NGRAMS = (3, 4)
 """Together they weigh as much as the word itself, so that its inflected forms stay alike ("paint", "painted")."""
 _STOP_WEIGHT = 0.1
+_64_BITS = (1 << 64) - 1
+_FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+_FEW = 2 * INLINE_CHARACTERS
+"""So many features a text of fewer characters hardly has: what is embedded on the event loop never waits for NumPy."""
 
 
 class LexicalEmbedder(Embedder):
@@ -102,14 +105,40 @@ def _ngrams(word: str) -> list[bytes]:
 
 
 def _vector(hashes: list[int], weights: list[float]) -> list[float]:
-    if not hashes:
-        return [0.0] * DIMENSION
+    """Return the vector of these features."""
+    sums = _sums(hashes, weights) if len(hashes) <= _FEW else _sums_of_many(hashes, weights)
+    length = sqrt(sum([number * number for number in sums.values()]))
+    vector = [0.0] * DIMENSION
+    if length:
+        for place, number in sums.items():
+            vector[place] = number / length
+    return vector
+
+
+def _sums(hashes: list[int], weights: list[float]) -> dict[int, float]:
+    """Return the sums of the signed weights by their places."""
+    sums = dict[int, float]()
+    for hashed, weight in zip(hashes, weights, strict=True):
+        # CRC-32 alone maps near texts to near hashes; this is the finaliser of SplitMix64 (Steele et al., OOPSLA 2014).
+        mixed = ((hashed ^ (hashed >> 30)) * _FACTORS[0]) & _64_BITS
+        mixed = ((mixed ^ (mixed >> 27)) * _FACTORS[1]) & _64_BITS
+        mixed ^= mixed >> 31
+        place = mixed % DIMENSION
+        sums[place] = sums.get(place, 0.0) + (-weight if mixed >> 63 else weight)
+    return sums
+
+
+def _sums_of_many(hashes: list[int], weights: list[float]) -> dict[int, float]:
+    """Return what `_sums` returns, in half its time for a long text.
+
+    NumPy is imported for it alone: it takes 0.05 s, and 12 MiB that a service without long texts does not need.
+    """
+    import numpy as np
+
     mixed = np.array(hashes, dtype=np.uint64)
-    # CRC-32 alone maps near texts to near hashes; this is the finaliser of SplitMix64 (Steele et al., OOPSLA 2014).
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(_FACTORS[0])
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(_FACTORS[1])
     mixed ^= mixed >> np.uint64(31)
     signed = np.where(mixed >> np.uint64(63), -1.0, 1.0) * np.array(weights)
-    vector = np.bincount((mixed % np.uint64(DIMENSION)).astype(np.int64), weights=signed, minlength=DIMENSION)
-    length = float(np.linalg.norm(vector))
-    return (vector / length if length else vector).tolist()
+    summed = np.bincount((mixed % np.uint64(DIMENSION)).astype(np.int64), weights=signed, minlength=DIMENSION)
+    return dict(enumerate(summed.tolist()))

@@ -95,6 +95,14 @@ def test_known_places_do_not_move() -> None:
 PLACES = {48: -0.7071, 184: -0.3162, 374: 0.3162, 384: 0.3162, 503: 0.3162, 948: -0.3162}
 
 
+def test_a_long_text_is_hashed_as_a_short_one() -> None:
+    """Beyond so many features NumPy adds them up: one more word turns the text over to it, and moves nothing."""
+    numbered = [f"word{number}" for number in range(1_300)]
+    lengths = range(1_000, 1_300, 20)
+    neighbours = [likeness(" ".join(numbered[:at]), " ".join(numbered[: at + 20])) for at in lengths]
+    assert min(neighbours) > 0.97
+
+
 async def test_queries_and_documents_are_alike() -> None:
     embedder = LexicalEmbedder()
     await embedder.ping()
