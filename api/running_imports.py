@@ -7,18 +7,20 @@ right then, because the stored ones count as known.
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from recollect.memory.transfer.importing import ImportResult
 from recollect.memory.transfer.status.import_records import BEAT_SECONDS, ImportRecord, ImportRecords, ImportState
 from recollect.memory.values.errors import RecollectError, Stopping, StoreUnavailable
+
+if TYPE_CHECKING:
+    from recollect.memory.transfer.importing import ImportResult
 
 logger = logging.getLogger(__name__)
 
 END_TRIES = 30
 """How often the end of an import is written, BEAT_SECONDS apart, while the store is down; then it counts as lost."""
 
-Work = asyncio.Task[ImportResult]
+Work: TypeAlias = "asyncio.Task[ImportResult]"
 Describe = Callable[[RecollectError], dict[str, Any]]
 """Returns an error's JSON as the HTTP contract shows it."""
 

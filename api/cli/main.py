@@ -4,6 +4,7 @@ It alone reads the settings: commands that stand elsewhere ask for them through 
 """
 
 import functools
+import gc
 import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
@@ -68,6 +69,7 @@ def serve(
     data_dir: DataDir = None,
 ) -> None:
     """Serve the agent over HTTP until stopped."""
+    gc.disable()  # until the server has imported everything: see `_prepare` in serving.py
     from recollect.settings import load_settings
 
     settings = load_settings(host=host, port=port, data_dir=data_dir)

@@ -2,11 +2,13 @@
 
 import functools
 import gc
+import importlib
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from recollect.api.cli.deferred_models import deferred_models
 from recollect.api.cli.ending import end_command
 from recollect.memory.values.errors import RecollectError
 
@@ -61,6 +63,8 @@ def _prepare(application: Application) -> None:
     # The imports' objects live as long as the process: collections would only look through them, and take a sixth of
     # the start. The server collects again when all is imported.
     gc.disable()
+    with deferred_models():
+        importlib.import_module("recollect.api.server")
 
 
 def _serve_on(application: Application, bound: socket.socket) -> None:
