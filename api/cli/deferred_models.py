@@ -17,10 +17,9 @@ def deferred_models() -> Generator[None]:
     Classes copy their configuration from their base when they are defined, so that those defined before and after have
     their own.
     """
-    before = dict(BaseModel.model_config)
-    BaseModel.model_config["defer_build"] = True
+    before = BaseModel.model_config
+    BaseModel.model_config = {**before, "defer_build": True}
     try:
         yield
     finally:
-        BaseModel.model_config.clear()
-        BaseModel.model_config.update(before)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        BaseModel.model_config = before

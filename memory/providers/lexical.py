@@ -141,4 +141,4 @@ def _sums_of_many(hashes: list[int], weights: list[float]) -> dict[int, float]:
     mixed ^= mixed >> np.uint64(31)
     signed = np.where(mixed >> np.uint64(63), -1.0, 1.0) * np.array(weights)
     summed = np.bincount((mixed % np.uint64(DIMENSION)).astype(np.int64), weights=signed, minlength=DIMENSION)
-    return dict(enumerate(summed.tolist()))
+    return {place: float(number) for place, number in enumerate(summed)}

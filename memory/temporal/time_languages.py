@@ -38,10 +38,11 @@ _WORDS = {
     "uk": "вчора позавчора сьогодні понеділок вівторок середу четвер пятницю суботу неділю тижня тижні тиждень тижнів "
     "минулого місяця місяць місяців тому року років",
 }
+_WORD_SETS = {language: word_set(text) for language, text in _WORDS.items()}
 _LANGUAGES = {
-    word: tuple(language for language, its in _WORDS.items() if word in word_set(its))
-    for text in _WORDS.values()
-    for word in word_set(text)
+    word: tuple(language for language, its in _WORD_SETS.items() if word in its)
+    for words in _WORD_SETS.values()
+    for word in words
 }
 _FRENCH = word_set(
     "nous avons avez quoi qu que est c dans pour avec sur parlé discuté ai le les au une était vous passé"

@@ -67,9 +67,12 @@ AND = word_set("and und et y e en и")
 """Words that may stand between the parts of one number."""
 
 
+_GERMAN_UNITS, _GERMAN_TENS = _UNITS["de"].split(), ["", "", *_TENS["de"].split()]
+
+
 def _german(number: int) -> str:
     """Return the German word of a number below 2,000."""
-    units, tens = _UNITS["de"].split(), ["", "", *_TENS["de"].split()]
+    units, tens = _GERMAN_UNITS, _GERMAN_TENS
     if number < len(units):
         return units[number]
     if number < 100:

@@ -21,7 +21,7 @@ AT_ONCE = {"routes.agent", "routes.health", "telemetry.metrics"}
 """What a start imports: the routes of a turn, and those that machines ask every few seconds."""
 LATE = {module for group in (*GROUPS, PAGES) for module in group.modules}
 SPARED = (
-    *("jinja2", "numpy", "rich", "recollect.memory.transfer.importing"),
+    *("jinja2", "numpy", "recollect.memory.transfer.importing"),
     *("recollect.api.inspector.threads", "recollect.api.openai.requests", "recollect.api.routes.facts"),
 )
 ASKED = (

@@ -20,7 +20,18 @@ from tests.service.support.stopped_start import stopped_start
 NOWHERE = "http://127.0.0.1:1"
 SECRET = "sk-very-secret-hunter2"
 HEAVY = (
-    *("aiosqlite", "fastembed", "langchain_core", "langchain_openai", "langgraph", "langsmith", "mcp", "numpy"),
+    *(
+        "aiosqlite",
+        "fastembed",
+        "jinja2",
+        "rich",
+        "langchain_core",
+        "langchain_openai",
+        "langgraph",
+        "langsmith",
+        "mcp",
+        "numpy",
+    ),
     *(
         "onnxruntime",
         "openai",
@@ -54,7 +65,8 @@ def test_an_offline_start_says_so_and_is_quick(tmp_path: Path, record_property: 
 
 
 def test_importing_the_application_opens_nothing(tmp_path: Path) -> None:
-    program = "import json, sys, recollect.api.app, recollect.api.server; print(json.dumps(sorted(sys.modules)))"
+    names = ", ".join(f"recollect.api.{name}" for name in ("app", "server", "cli.main", "cli.serving"))
+    program = f"import json, sys, {names}; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
