@@ -1,7 +1,7 @@
-"""Defers the building of pydantic's validators, which most models of a start never need.
+"""Defers the building of FastAPI's own models, some sixty of the OpenAPI text, until somebody asks for that text.
 
-FastAPI defines some sixty models of the OpenAPI text, and the service has its own answers in models: for each of them
-pydantic would build a validator and a serialiser when its class is defined.
+For each of them pydantic would build a validator and a serialiser when its class is defined. The service's models are
+built at once: FastAPI hides the warnings of that, and could not at a model's first use.
 """
 
 from collections.abc import Generator

@@ -64,7 +64,7 @@ def _prepare(application: Application) -> None:
     # the start. The server collects again when all is imported.
     gc.disable()
     with deferred_models():
-        importlib.import_module("recollect.api.server")
+        importlib.import_module("fastapi")
 
 
 def _serve_on(application: Application, bound: socket.socket) -> None:

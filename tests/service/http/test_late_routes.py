@@ -125,3 +125,5 @@ def test_requests_that_come_together_are_answered_as_later_ones(tmp_path: Path) 
         assert [status for status, *_ in first] == [status for *_, status in ASKED * 3]
         assert first == [ask(asked) for asked in ASKED * 3]
         assert running.turn("Hello.")["reply"]
+        assert running.get("/openapi.json")["paths"]
+        assert "Warning" not in running.log, "what pydantic builds late, it builds as quietly"
