@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.routing import iter_route_contexts
@@ -55,6 +56,12 @@ def assigned(path: Path) -> set[str]:
     return {name.id for name in names if isinstance(name, ast.Name)}
 
 
+def printed(script: str) -> Any:
+    """Return the JSON that a program prints in a process of its own, in which nothing is imported yet."""
+    command = [sys.executable, "-W", "error", "-c", script]
+    return json.loads(subprocess.check_output(command, env={"PYTHONPATH": str(PROJECT)}, text=True, timeout=60))
+
+
 def test_every_router_is_there_at_once_or_late() -> None:
     assert routers() == AT_ONCE | LATE
 
@@ -101,16 +108,25 @@ async def main():
     print(json.dumps([[answer.status_code for answer in answers], spared]))
 asyncio.run(main())
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert json.loads(done.stdout) == [[200, 200, 200, 200], list(SPARED)]
+    assert printed(script) == [[200, 200, 200, 200], list(SPARED)]
+
+
+def test_a_start_builds_neither_langgraphs_application_nor_fastapis_own_models() -> None:
+    script = """
+import json
+from pydantic import BaseModel
+from recollect.api.cli.deferred_models import deferred_models
+with deferred_models():
+    import fastapi
+from fastapi.openapi.models import Components, OpenAPI
+import recollect.api.app as application
+class Later(BaseModel):
+    pass
+first = [Components.__pydantic_complete__, OpenAPI.__pydantic_complete__, "app" in vars(application)]
+paths = application.app.openapi()["paths"]
+print(json.dumps([first, Later.__pydantic_complete__, len(paths) > 40, application.app is application.app]))
+"""
+    assert printed(script) == [[False, False, False], True, True, True]
 
 
 def test_requests_that_come_together_are_answered_as_later_ones(tmp_path: Path) -> None:
