@@ -1,7 +1,8 @@
 """Measures what quantization takes from recall: Qdrant's engine searches LoCoMo as QDRANT_QUANTIZATION makes it search.
 
 The embedded engine keeps the short forms that a server keeps, with the server's parameters. Every vector gets one (a
-server leaves small segments whole), and no graph is built, so that nothing else differs from the embedded index.
+server leaves small segments whole), and no graph is built, so that nothing else differs from the embedded index, whose
+own codes are measured too.
 """
 
 import asyncio
@@ -23,16 +24,18 @@ from benchmarks.report import Row
 from recollect.memory.memory import Memory
 from recollect.memory.opening.opening import open_memory
 from recollect.memory.ports.forwarding_index import ForwardingIndex
-from recollect.memory.ports.vector_index import Match, Query, VectorIndex
+from recollect.memory.ports.vector_index import Match, PointStore, Query, VectorIndex
 from recollect.memory.recall.retrieval import CHANNEL_LIMIT
 from recollect.memory.stores.edge.collection import EdgeCollection
-from recollect.memory.stores.points import CONTEXT, DENSE
+from recollect.memory.stores.edge.shard import open_shard
+from recollect.memory.stores.points import BM25, CONTEXT, DENSE
 from recollect.memory.stores.qdrant.layout import OVERSAMPLING, QUANTILE, Quantization
 from recollect.memory.values.filtering.keys import NO_KEYS
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
 
 WHOLE = "whole vectors"
+CODES = "the embedded index's codes"
 _ALL_OF_A_SEGMENT = 1_000_000_000
 _LEAST_KB = 1
 """A segment with more than this gets short vectors."""
@@ -46,39 +49,38 @@ class Quantized:
     kept: dict[str, float] = field(default_factory=dict[str, float])
 
 
-class ShortVectors(EdgeCollection):
-    """A collection that finds points by the short forms of their vectors, and ranks those by the whole ones."""
+class OtherVectors(EdgeCollection):
+    """A collection whose vectors are compared as `by` says; that of words is searched as ever."""
 
-    def __init__(self, shard: edge.EdgeShard, path: Path, *, dimension: int, kind: Quantization) -> None:
+    def __init__(self, shard: edge.EdgeShard, path: Path, *, dimension: int, by: edge.SearchParams) -> None:
         threads = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         super().__init__(shard, path, dimension=dimension, threads=threads, keys=NO_KEYS)
-        rescored = edge.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING[kind])
-        self._by_short_forms = edge.SearchParams(quantization=rescored)
+        self._by = by
 
     @override
-    def _params(self, query: Query) -> edge.SearchParams | None:
-        return super()._params(query) or self._by_short_forms
+    def _params(self, query: Query, limit: int) -> edge.SearchParams:
+        return super()._params(query, limit) if query.channel == BM25 else self._by
 
 
 class QuantizedIndex(ForwardingIndex):
-    """Searches `short`, a copy of the `whole` index; everything else is the whole one's."""
+    """Searches `copy`, a copy of the `served` index; everything else is the served one's."""
 
-    def __init__(self, whole: VectorIndex, short: ShortVectors) -> None:
-        self.name = whole.name
-        self._whole = whole
-        self._short = short
+    def __init__(self, served: VectorIndex, copy: OtherVectors) -> None:
+        self.name = served.name
+        self._served = served
+        self._copy = copy
 
     @override
     async def _opened(self) -> VectorIndex:
-        return self._whole
+        return self._served
 
     @override
     async def search(self, query: Query) -> list[Match]:
-        return await self._short.search(query)
+        return await self._copy.search(query)
 
     @override
     async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
-        return await self._short.rank(queries)
+        return await self._copy.rank(queries)
 
 
 async def quantized(
@@ -95,18 +97,23 @@ async def quantized(
         async with open_memory(config) as memory:
             await take_in(memory, [one])
         [served] = [path for path in (config.data_dir / "index").iterdir() if path.is_dir()]
-        copies: dict[Quantization, Path] = {kind: Path(folder, kind) for kind in kinds}
+        copies: dict[str, Path] = {kind: Path(folder, kind) for kind in ("whole", *kinds)}
         for path in copies.values():
             shutil.copytree(served, path)  # before the memory is open again, which writes to the served one
         async with open_memory(config) as memory:
-            name = f"{doing}, {WHOLE}"
-            found.passes[name] = await ask(memory, [one], doing=name)
-            for kind, path in copies.items():
-                name = f"{doing}, {kind}"
-                async with _short_vectors(path, kind, await memory.parts.embedder.dimension()) as short:
-                    found.kept[name] = await _share_kept(memory, short, one)
-                    searched = _searching(memory, QuantizedIndex(memory.parts.index, short))
-                    found.passes[name] = await ask(searched, [one], doing=name)
+            dimension = await memory.parts.embedder.dimension()
+            async with _whole_vectors(copies["whole"], dimension) as whole:
+                searched = _searching(memory, QuantizedIndex(memory.parts.index, whole))
+                found.passes[f"{doing}, {WHOLE}"] = await ask(searched, [one], doing=f"{doing}, {WHOLE}")
+                name = f"{doing}, {CODES}"
+                found.kept[name] = await _share_kept(memory, whole, memory.parts.index, one)
+                found.passes[name] = await ask(memory, [one], doing=name)
+                for kind in kinds:
+                    name = f"{doing}, {kind}"
+                    async with _short_vectors(copies[kind], kind, dimension) as short:
+                        found.kept[name] = await _share_kept(memory, whole, short, one)
+                        searched = _searching(memory, QuantizedIndex(memory.parts.index, short))
+                        found.passes[name] = await ask(searched, [one], doing=name)
     return found
 
 
@@ -120,26 +127,40 @@ def _searching(memory: Memory, index: VectorIndex) -> Memory:
     return replace(memory, recall=replace(memory.recall, vector_search=search))
 
 
-async def _share_kept(memory: Memory, short: ShortVectors, talk: Talk) -> float:
+async def _share_kept(memory: Memory, whole: PointStore, short: PointStore, talk: Talk) -> float:
     """Return how many of the messages nearest to a question by whole vectors the short ones find too, in percent."""
     say(f"comparing the nearest {CHANNEL_LIMIT} messages")
     kept = wanted = 0
     for question in talk.questions:
         vector = await memory.parts.embedder.embed_query(question.text)
         asked = [Query(Scope(talk.id), vector, CHANNEL_LIMIT)]
-        [nearest], [found] = await memory.parts.index.rank(asked), await short.rank(asked)
+        [nearest], [found] = await whole.rank(asked), await short.rank(asked)
         kept, wanted = kept + len(nearest.keys() & found.keys()), wanted + len(nearest)
     return 100 * kept / wanted
 
 
 @asynccontextmanager
-async def _short_vectors(path: Path, kind: Quantization, dimension: int) -> AsyncGenerator[ShortVectors]:
-    shard = await asyncio.to_thread(_shortened, path, kind, dimension)
-    opened = ShortVectors(shard, path, dimension=dimension, kind=kind)
-    try:
+async def _whole_vectors(path: Path, dimension: int) -> AsyncGenerator[OtherVectors]:
+    shard = await asyncio.to_thread(open_shard, path, dimension=dimension)
+    async with _opened(OtherVectors(shard, path, dimension=dimension, by=edge.SearchParams(exact=True))) as opened:
         yield opened
+
+
+@asynccontextmanager
+async def _short_vectors(path: Path, kind: Quantization, dimension: int) -> AsyncGenerator[OtherVectors]:
+    shard = await asyncio.to_thread(_shortened, path, kind, dimension)
+    rescored = edge.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING[kind])
+    by = edge.SearchParams(quantization=rescored)
+    async with _opened(OtherVectors(shard, path, dimension=dimension, by=by)) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def _opened(collection: OtherVectors) -> AsyncGenerator[OtherVectors]:
+    try:
+        yield collection
     finally:
-        await opened.close()
+        await collection.close()
 
 
 def _shortened(path: Path, kind: Quantization, dimension: int) -> edge.EdgeShard:

@@ -14,6 +14,7 @@ import pytest
 from benchmarks.recalling.folds import Weights, chosen_elsewhere, folds, weights_grid
 from benchmarks.recalling.locomo import Observation, Question, Talk, as_one, read_locomo
 from benchmarks.recalling.measures import Outcome, curve, figures, outcome
+from benchmarks.recalling.quantized import CODES, WHOLE
 from recollect.memory.ports.vector_index import Entry
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.signals import PEOPLE, PEOPLE_BY_WORDS
@@ -216,10 +217,10 @@ def test_it_searches_short_vectors_as_qdrant_is_asked_to(tmp_path: Path) -> None
     ran = run(*asked, LOCOMO_PATH=str(file), EMBEDDING_MODEL="lexical")
     assert ran.returncode == 0, ran.stderr
     found = json.loads(written.read_text(encoding="utf-8"))
-    names = [f"no embedding model, {how}" for how in ("whole vectors", "scalar", "binary")]
+    names = [f"no embedding model, {how}" for how in (WHOLE, CODES, "scalar", "binary")]
     assert {name: at["R@50"] for name, at in found["figures"]["quantization"].items()} == dict.fromkeys(names, 100.0)
     # Of 7 messages all are rescored, so that none is lost.
-    assert [row["figure"] for row in found["rows"]] == ["100.00 %", "100.00 %"]
+    assert [row["figure"] for row in found["rows"]] == ["100.00 %"] * 3
 
 
 @pytest.mark.parametrize("arguments", [(), ("--scale", "--quantization", "binary")])

@@ -11,15 +11,13 @@ import qdrant_edge as edge
 from typing_extensions import override
 
 from recollect.memory.background.batches import batches
-from recollect.memory.ports.vector_index import Entry, Kind, Match, Point, PointStore, Query, SparseVector, Vector
-from recollect.memory.stores.edge.allowed import allowed_by
+from recollect.memory.ports.vector_index import Entry, Match, Point, PointStore, Query, SparseVector, Vector
 from recollect.memory.stores.edge.place import mark_deleted
+from recollect.memory.stores.edge.selection import among, equals, named, owned_by, owner_of, params_of, request_of
 from recollect.memory.stores.edge.shard import OWNER, close_shard, engine_errors, open_shard
 from recollect.memory.stores.points import (
     BM25,
-    CREATED,
     DENSE,
-    DOCUMENT,
     FINGERPRINT,
     METADATA,
     TERMS,
@@ -45,7 +43,6 @@ from recollect.memory.stores.private_folder import PrivateFolder
 from recollect.memory.values.errors import IndexUnavailable
 from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
 from recollect.memory.values.scope import Scope
-from recollect.memory.values.times import to_ms
 
 # The engine holds the interpreter's lock while it searches: a second reader would only wait, 5 ms at a time.
 _READERS = 1
@@ -128,7 +125,7 @@ class EdgeCollection(PointStore):
 
     @override
     async def search(self, query: Query) -> list[Match]:
-        """Return the nearest entries of the scope by exact cosine."""
+        """Return the nearest entries of the scope with their exact cosines."""
         vector = checked_search(query, self._dimension)
         if vector is None:
             return []
@@ -136,7 +133,7 @@ class EdgeCollection(PointStore):
 
     @override
     async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
-        """Return the best ids of each query with their raw scores, by exact search; one thread runs all in turn.
+        """Return the best ids of each query with their exact raw scores; one thread runs all in turn.
 
         The engine holds the interpreter's lock during a query: two threads are no faster, and the engine's own batch
         would only hold it for longer.
@@ -259,21 +256,13 @@ class EdgeCollection(PointStore):
     ) -> list[edge.ScoredPoint]:
         if vector is None:
             return []
-        request = edge.QueryRequest(
-            limit=query.limit + excluded,
-            query=edge.Query.Nearest(_named(vector), using=query.channel),
-            filter=_searched(query),
-            params=self._params(query),
-            with_payload=with_payload,
-            with_vector=[DENSE] if query.with_vectors and with_payload else False,
-        )
-        return self._shard.query(request)
+        limit = query.limit + excluded
+        params = self._params(query, limit)
+        return self._shard.query(request_of(query, vector, limit=limit, params=params, with_payload=with_payload))
 
-    def _params(self, query: Query) -> edge.SearchParams | None:
-        """Return how the query's vector is compared; None is the engine's own way."""
-        if query.channel != BM25:
-            return None
-        return edge.SearchParams(idf=edge.IdfParams(corpus=owned_by(Scope(query.scope.user_id))))
+    def _params(self, query: Query, limit: int) -> edge.SearchParams:
+        """Return how the query's vector is compared with others; a benchmark compares in other ways."""
+        return params_of(query, limit)
 
     def _excluded(self, asked: Sequence[_Asked]) -> "dict[_Turns, set[edge.PointId]]":
         """Return the points of excluded turns; look up turns that several queries of the batch exclude only once."""
@@ -283,7 +272,7 @@ class EdgeCollection(PointStore):
         if not turn_ids:
             return set()
         of_turns = edge.FieldCondition(TURN, match=edge.MatchAny(list(turn_ids)))
-        chosen = edge.Filter(must=[_equals(USER, user_id), of_turns])
+        chosen = edge.Filter(must=[equals(USER, user_id), of_turns])
         request = edge.ScrollRequest(limit=_MOST_EXCLUDED, filter=chosen, with_payload=False, with_vector=False)
         records, _ = self._shard.scroll(request)
         return {record.id for record in records}
@@ -394,13 +383,9 @@ def _record(point: Point, dimension: int, keys: FilterKeys) -> edge.Point:
     vectors: dict[str, edge.NamedVector] = {**checked_vectors(point, dimension)}
     words = point.bm25 and checked_words(point.bm25, point.entry.user_id)
     if words is not None:
-        vectors[BM25] = _named(words)
-    owner = _owner(point.entry.user_id, point.entry.kind)
+        vectors[BM25] = named(words)
+    owner = owner_of(point.entry.user_id, point.entry.kind)
     return edge.Point(point.entry.id, vectors, {**payload_of(point, keys), OWNER: owner})
-
-
-def _named(vector: list[float] | SparseVector) -> "edge.NamedVector":
-    return edge.SparseVector(list(vector.indices), list(vector.values)) if isinstance(vector, SparseVector) else vector
 
 
 def _stored(record: edge.Record) -> "dict[str, edge.NamedVector]":
@@ -416,44 +401,6 @@ def _match(found: edge.ScoredPoint) -> Match:
     )
 
 
-def _equals(field: str, value: str) -> edge.FieldCondition:
-    return edge.FieldCondition(field, match=edge.MatchValue(value))
-
-
-def _owner(user_id: str, kind: Kind) -> str:
-    return f"{user_id}/{kind}"  # neither ids nor kinds hold a slash
-
-
-def owned_by(scope: Scope) -> edge.Filter:
-    """Return the filter for the scope's points, in any collection."""
-    must: list[edge.ConditionType] = [_equals(USER, scope.user_id)]
-    if scope.thread_id is not None:
-        must.append(_equals(THREAD, scope.thread_id))
-    return edge.Filter(must=must)
-
-
-def among(user_id: str, ids: Sequence[str]) -> edge.Filter:
-    """Return the filter for the user's points with these ids, in any collection."""
-    return edge.Filter(must=[_equals(USER, user_id), edge.HasIdCondition(set(ids))])
-
-
 def _loses_terms(owed: TermsOwed, stored: Mapping[str, Mapping[str, Any]]) -> bool:
     """Tell whether a stored point has a term that it is to lose."""
     return any(not set(read_terms(stored[found])) <= {*terms} for (_, terms), ids in owed.items() for found in ids)
-
-
-def _searched(query: Query) -> edge.Filter:
-    must: list[edge.ConditionType] = []
-    if query.scope.thread_id is not None:
-        must.append(_equals(THREAD, query.scope.thread_id))
-    if query.ids is not None:
-        must.append(edge.HasIdCondition(set(query.ids)))
-    if query.period is not None:
-        within = edge.RangeFloat(gte=to_ms(query.period.begin), lt=to_ms(query.period.end))
-        must.append(edge.FieldCondition(CREATED, range=within))
-    if query.documents is not None:
-        must.append(edge.FieldCondition(DOCUMENT, match=edge.MatchAny(list(query.documents))))
-    if query.allowed is not None:
-        must.append(allowed_by(query.allowed))
-    # One condition per kind is faster than one `MatchAny`.
-    return edge.Filter(must=must, should=[_equals(OWNER, _owner(query.scope.user_id, kind)) for kind in query.kinds])

@@ -14,8 +14,8 @@ from typing import cast
 
 import qdrant_edge as edge
 
-from recollect.memory.stores.edge.collection import among, owned_by
 from recollect.memory.stores.edge.place import EdgePlace, mark_deleted
+from recollect.memory.stores.edge.selection import among, owned_by
 from recollect.memory.stores.edge.shard import close_shard, engine_errors, is_damage, open_shard
 from recollect.memory.stores.private_folder import PrivateFolder
 from recollect.memory.values.errors import IndexUnavailable
