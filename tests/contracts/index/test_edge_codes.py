@@ -30,7 +30,7 @@ def said(seed: int, *, as_if: int | None = None) -> Point:
 def nearest(points: Sequence[Point], sought: Vector, limit: int) -> dict[str, float]:
     vectors = np.asarray([one.dense for one in points])
     cosines = vectors @ np.asarray(sought) / np.linalg.norm(vectors, axis=1) / np.linalg.norm(sought)
-    best = np.argsort(-cosines)[:limit]
+    best: list[int] = np.argsort(-cosines)[:limit].tolist()
     return {points[place].entry.id: float(cosines[place]) for place in best}
 
 
