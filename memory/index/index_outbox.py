@@ -112,8 +112,7 @@ class IndexOutbox:
                 owed = await self._owed(user_id) if later.reads else _unindexed(later.facts.values())
                 made = await make_points([*entries, *_entries_of(owed)], self._embedder, preceding=preceding)
                 await self._index.upsert(made)
-                changed = [item for item in owed if not await self._finished(item)]
-                await self._follow([await self._again(item) for item in changed])
+                await self._follow([await self._again(item) for item in await self._unfinished(owed)])
         except (RecollectError, ValueError) as error:
             self.notify(user_id)
             if is_outage(error):
@@ -189,22 +188,27 @@ class IndexOutbox:
         # on the revision that the point was made from, so that a record which changed meanwhile goes through again.
         while owed:
             await self._index.upsert(await make_points(_entries_of(owed), self._embedder))
-            changed = [item for item in owed if not await self._finished(item)]
-            owed = [await self._again(item) for item in changed]
+            owed = [await self._again(item) for item in await self._unfinished(owed)]
 
-    async def _finished(self, owed: _Owed) -> bool:
-        """Remove the point where there must be none, then mark the revision, as `_mark` does."""
-        if owed.entry is None:
-            await self._index.remove(user_id=owed.document.user_id, ids=[owed.point_id])
-        return await self._mark(owed)
+    async def _unfinished(self, owed: Sequence[_Owed]) -> list[_Owed]:
+        """Remove the points that must not be, mark these revisions, and return the items that changed meanwhile.
 
-    async def _mark(self, owed: _Owed) -> bool:
-        """Mark the revision as indexed. Return False if it changed; True if it is gone and its point is removed."""
-        if isinstance(owed.document, Fact):
-            marked = await self._store.facts.mark_indexed(owed.document)
-        else:
-            marked = await self._store.threads.mark_indexed(owed.document)
-        return marked or (owed.entry is None and await self._read(owed) is None)
+        A record that is gone is not among them: it has no point any more.
+        """
+        removed = [item.point_id for item in owed if item.entry is None]
+        if removed:
+            await self._index.remove(user_id=owed[0].document.user_id, ids=removed)
+        facts = [item.document for item in owed if isinstance(item.document, Fact)]
+        marked = await self._store.facts.mark_indexed(facts) if facts else set[str]()
+        changed: list[_Owed] = []
+        for item in owed:
+            if isinstance(item.document, Fact):
+                is_marked = item.document.id in marked
+            else:
+                is_marked = await self._store.threads.mark_indexed(item.document)
+            if not is_marked and (item.entry is not None or await self._read(item) is not None):
+                changed.append(item)
+        return changed
 
     async def _read(self, owed: _Owed) -> Fact | ThreadRecord | None:
         if isinstance(owed.document, Fact):

@@ -43,6 +43,14 @@ class Facts(Protocol):
         ...
 
     @abstractmethod
+    async def insert_all(self, facts: Sequence[Fact]) -> set[str]:
+        """Store new facts (at most 500, of one user, with different ids) and return the ids of those that are new.
+
+        The others stay as they are. The call is not atomic: after a kill, some of the facts are stored.
+        """
+        ...
+
+    @abstractmethod
     async def replace(self, fact: Fact, *, revision: int) -> bool:
         """Store `fact` in place of the stored one with its id if that has `revision`.
 
@@ -114,8 +122,11 @@ class Facts(Protocol):
         ...
 
     @abstractmethod
-    async def mark_indexed(self, fact: Fact) -> bool:
-        """Record that the index holds this revision; return False, and change nothing, if the stored one is another."""
+    async def mark_indexed(self, facts: Sequence[Fact]) -> set[str]:
+        """Record that the index holds these revisions of a user's facts (at most 500), and return their ids.
+
+        A fact that is stored at another revision is left as it is, and its id is left out.
+        """
         ...
 
     @abstractmethod

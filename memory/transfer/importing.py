@@ -13,7 +13,7 @@ from recollect.memory.background.batches import batches
 from recollect.memory.erasure.fences import Writing
 from recollect.memory.memory import Memory
 from recollect.memory.transfer.import_batch import MOST_TURNS, FailedLine, Stored, TurnImport
-from recollect.memory.transfer.import_facts import ImportFact, ImportSummary, read_extra, take_fact
+from recollect.memory.transfer.import_facts import MOST_TAKEN, ImportFact, ImportSummary, read_extra, take_facts
 from recollect.memory.transfer.import_fences import ImportFences
 from recollect.memory.transfer.import_line import BadLine, ImportMessage, parse_object, read_message, thread_of_line
 from recollect.memory.transfer.import_order import ImportOrder, Kept
@@ -323,18 +323,19 @@ class _Import:
 
     async def _store_facts(self) -> None:
         facts, self._facts = self._facts, []
+        by_user: dict[str, list[tuple[int, ImportFact]]] = defaultdict(list)
         for number, fact in facts:
-            self._add(await self.fences.store(fact.user_id, [number], partial(self._store_fact, fact)))
-        for user_id in {fact.user_id for _, fact in facts}:
+            by_user[fact.user_id].append((number, fact))
+        for user_id, of_user in by_user.items():
+            for some in batches(of_user, MOST_TAKEN):
+                store = partial(self._store_some, [fact for _, fact in some])
+                self._add(await self.fences.store(user_id, [number for number, _ in some], store))
             self.memory.parts.retention.touch(user_id)
             await self.memory.parts.points.sync_soon(user_id)
 
-    async def _store_fact(self, fact: ImportFact, writing: Writing) -> Stored:
-        store = self.memory.parts.store
-        is_new = await take_fact(store, fact, now=self.memory.now())
-        if is_new:
-            writing.on_erased(lambda: store.facts.remove(user_id=fact.user_id, fact_ids=[fact.id]))
-        return Stored(imported=int(is_new), known=int(not is_new))
+    async def _store_some(self, facts: Sequence[ImportFact], writing: Writing) -> Stored:
+        are_new = await take_facts(self.memory.parts.store, facts, writing, now=self.memory.now())
+        return Stored(imported=sum(are_new), known=len(are_new) - sum(are_new))
 
     async def _store_summaries(self) -> None:
         """Store the summaries of threads that have none yet."""

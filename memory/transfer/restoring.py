@@ -36,6 +36,7 @@ from recollect.memory.values.thread_record import ThreadRecord
 RIVAL = "Another fact lives under this key here; change or forget that one, then import again."
 NO_DOCUMENT = "A document that the thread has attached is not here."
 MOST_KNOWN_FACTS = 500
+_INSERTED_AT_ONCE = 100
 
 
 @dataclass
@@ -201,20 +202,22 @@ class Restoring:
         there = {fact.id for fact in await store.facts(user_id=user_id, fact_ids=ids)}
         # Facts of one export are no rivals of each other: they lived side by side where they come from.
         self._own |= {(user_id, fact_id) for fact_id in ids}
-        new = [fact_id for fact_id in ids if fact_id not in there]
-        writing.on_erased(lambda: store.remove(user_id=user_id, fact_ids=new))
         living: dict[Scope, list[Fact]] = {}
+        new: dict[str, Fact] = {}
         for number, fact in given:
-            is_new = False
-            if fact.id not in there:
-                home = home_scope(fact)
-                if fact.key is not None and fact.is_living(now) and home not in living:
+            home = home_scope(fact)
+            if fact.id not in there and fact.is_living(now):
+                if fact.key is not None and home not in living:
                     living[home] = await store.living(home, at=now, limit=MOST_FACTS)
-                if fact.is_living(now) and any(self._is_foreign_rival(one, fact) for one in living.get(home, ())):
+                if any(self._is_foreign_rival(one, fact) for one in living.get(home, ())):
                     outcome.failed.append(FailedLine(number, RIVAL))
                     continue
-                is_new = await store.insert(fact)
-            _add(outcome, _came_of((number,), is_new))
+            if fact.id not in there:
+                new.setdefault(fact.id, fact)
+        writing.on_erased(lambda: store.remove(user_id=user_id, fact_ids=list(new)))
+        for some in batches(list(new.values()), _INSERTED_AT_ONCE):
+            outcome.imported += len(await store.insert_all(some))
+        outcome.known = len(given) - len(outcome.failed) - outcome.imported
         return outcome
 
     def _is_foreign_rival(self, other: Fact, fact: Fact) -> bool:

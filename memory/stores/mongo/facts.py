@@ -2,13 +2,15 @@
 
 import asyncio
 import re
+from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
 from pymongo import ASCENDING, DESCENDING
-from pymongo.errors import DuplicateKeyError
+from pymongo.errors import BulkWriteError, DuplicateKeyError
 from typing_extensions import override
 
+from recollect.memory.background.batches import batches
 from recollect.memory.ports.facts import FactFilter, Facts
 from recollect.memory.stores.mongo.connection import FACTS, MongoConnection, Record
 from recollect.memory.stores.mongo.fact_document import from_fact, key, one, to_fact
@@ -19,6 +21,9 @@ from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 
 _BATCH = 500
+_PORTION = 20
+"""So many facts are written at a time: a call has five seconds, also on servers that look through all for each one."""
+_DUPLICATE = 11_000
 _NEWEST = (("created_at", DESCENDING), ("id", DESCENDING))
 _OLDEST = (("created_at", ASCENDING), ("id", ASCENDING))
 _WEAKEST = (("importance", ASCENDING), ("confirmed_at", ASCENDING))
@@ -38,6 +43,22 @@ class MongoFacts(Facts):
             except DuplicateKeyError:
                 return False
         return True
+
+    @override
+    async def insert_all(self, facts: Sequence[Fact]) -> set[str]:
+        refused: set[str] = set()
+        async with self._connection.use() as database:
+            for some in batches(facts, _PORTION):
+                documents = [from_fact(fact, self._connection.keys) for fact in some]
+                try:
+                    await database[FACTS].insert_many(documents, ordered=False)
+                except BulkWriteError as error:
+                    problems: list[Record] = error.details["writeErrors"]
+                    if not problems or any(problem["code"] != _DUPLICATE for problem in problems):
+                        raise
+                    places: list[int] = [problem["index"] for problem in problems]
+                    refused |= {some[place].id for place in places}
+        return {fact.id for fact in facts} - refused
 
     @override
     async def replace(self, fact: Fact, *, revision: int) -> bool:
@@ -105,10 +126,15 @@ class MongoFacts(Facts):
             return await users_of(database, FACTS, limit=limit, query={"indexed": False})
 
     @override
-    async def mark_indexed(self, fact: Fact) -> bool:
-        stored: Record = {**one(fact.user_id, fact.id), "revision": fact.revision}
-        async with self._connection.use() as database:
-            return (await database[FACTS].update_one(stored, {"$set": {"indexed": True}})).matched_count == 1
+    async def mark_indexed(self, facts: Sequence[Fact]) -> set[str]:
+        by_revision: dict[int, list[Fact]] = defaultdict(list)
+        for fact in facts:
+            by_revision[fact.revision].append(fact)
+        marked: set[str] = set()
+        for revision, alike in by_revision.items():
+            for some in batches(alike, _PORTION):
+                marked |= await self._marked(some, revision)
+        return marked
 
     @override
     async def indexed(self, *, user_id: str | None = None, where: Narrow = ALL) -> AsyncIterator[Sequence[Fact]]:
@@ -157,6 +183,17 @@ class MongoFacts(Facts):
     @override
     async def delete(self, scope: Scope) -> int:
         return await self._delete(_owned(scope))
+
+    async def _marked(self, facts: Sequence[Fact], revision: int) -> set[str]:
+        """Mark those of these facts of a user as indexed that are stored at `revision`, and return their ids."""
+        keys = [key(fact.user_id, fact.id) for fact in facts]
+        stored: Record = {"user_id": facts[0].user_id, "_id": {"$in": keys}, "revision": revision}
+        async with self._connection.use() as database:
+            written = await database[FACTS].update_many(stored, {"$set": {"indexed": True}})
+            if written.matched_count == len(facts):
+                return {fact.id for fact in facts}
+            found = await database[FACTS].find({**stored, "indexed": True}, {"id": True}).to_list()
+        return {document["id"] for document in found}
 
     async def _found(
         self, query: Record, *, limit: int | None = None, order: Sequence[tuple[str, int]] = ()

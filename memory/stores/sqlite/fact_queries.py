@@ -21,9 +21,6 @@ _TAGGED = "EXISTS (SELECT 1 FROM json_each(facts.tags) AS tag WHERE tag.value = 
 _SAYS = "instr(casefold(coalesce(key, '') || char(10) || value || char(10) || statement), :text)"
 _STATUSES: tuple[str, ...] = get_args(FactStatus)
 
-INSERT = f"""
-INSERT INTO facts ({_WRITTEN}) VALUES ({_PLACES}) ON CONFLICT (user_id, id) DO NOTHING RETURNING 1
-"""
 REPLACE = f"""
 UPDATE facts SET ({_WRITTEN}) = ({_PLACES}) WHERE user_id = ? AND id = ? AND revision = ? RETURNING 1
 """
@@ -37,7 +34,6 @@ ORDER BY created_at DESC, id DESC LIMIT :limit
 SUCCESSORS = f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND replaces = ? ORDER BY created_at, id"
 OWED = f"SELECT {FACT_COLUMNS} FROM facts WHERE user_id = ? AND indexed = 0 LIMIT ?"
 OWED_USERS = "SELECT DISTINCT user_id FROM facts WHERE indexed = 0 LIMIT ?"
-MARK_INDEXED = "UPDATE facts SET indexed = 1 WHERE user_id = ? AND id = ? AND revision = ? RETURNING 1"
 INDEXED = f"""
 SELECT {FACT_COLUMNS}, rowid FROM facts NOT INDEXED
 WHERE indexed = 1 AND {_OPEN} AND rowid > :after ORDER BY rowid LIMIT :limit
@@ -133,6 +129,18 @@ def page_values(user_id: str, shown: FactFilter, *, limit: int, after: str | Non
         "after": after,
         "limit": limit,
     }
+
+
+def facts_inserted(count: int) -> str:
+    """Return the statement that inserts `count` facts and returns the id of each new one."""
+    rows = ", ".join([f"({_PLACES})"] * count)
+    return f"INSERT INTO facts ({_WRITTEN}) VALUES {rows} ON CONFLICT (user_id, id) DO NOTHING RETURNING id"
+
+
+def facts_marked_indexed(count: int) -> str:
+    """Return the statement that marks `count` facts of a user, each at a revision, and returns the id of each."""
+    given = ", ".join(["(?, ?)"] * count)
+    return f"UPDATE facts SET indexed = 1 WHERE user_id = ? AND (id, revision) IN (VALUES {given}) RETURNING id"
 
 
 def several_facts(count: int) -> str:

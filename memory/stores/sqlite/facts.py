@@ -30,7 +30,14 @@ class SqliteFacts(Facts):
 
     @override
     async def insert(self, fact: Fact) -> bool:
-        return bool(await self._database.write(sql.INSERT, from_fact(fact, self._keys)))
+        return bool(await self.insert_all([fact]))
+
+    @override
+    async def insert_all(self, facts: Sequence[Fact]) -> set[str]:
+        if not facts:
+            return set()
+        values = [value for fact in facts for value in from_fact(fact, self._keys)]
+        return {fact_id for (fact_id,) in await self._database.write(sql.facts_inserted(len(facts)), values)}
 
     @override
     async def replace(self, fact: Fact, *, revision: int) -> bool:
@@ -94,8 +101,12 @@ class SqliteFacts(Facts):
         return [user_id for (user_id,) in await self._database.read(sql.OWED_USERS, (limit,))]
 
     @override
-    async def mark_indexed(self, fact: Fact) -> bool:
-        return bool(await self._database.write(sql.MARK_INDEXED, (fact.user_id, fact.id, fact.revision)))
+    async def mark_indexed(self, facts: Sequence[Fact]) -> set[str]:
+        if not facts:
+            return set()
+        revisions = [value for fact in facts for value in (fact.id, fact.revision)]
+        statement = sql.facts_marked_indexed(len(facts))
+        return {fact_id for (fact_id,) in await self._database.write(statement, (facts[0].user_id, *revisions))}
 
     @override
     async def indexed(self, *, user_id: str | None = None, where: Narrow = ALL) -> AsyncIterator[Sequence[Fact]]:

@@ -102,7 +102,7 @@ async def test_points_of_facts_from_before_move_at_the_start(tmp_path: Path) -> 
         await tell(store, index, 20)
         facts = [await learn(store, f"f{number}") for number in range(3)]
         for fact in facts:
-            assert await store.facts.mark_indexed(fact)
+            assert await store.facts.mark_indexed([fact])
         await insert(index, *map(as_before, facts))
         assert await found(index, "ada") >= {("fact", fact.id) for fact in facts}, "they are found until they move"
         assert not await is_healthy(store, index)
@@ -128,7 +128,7 @@ async def damaged(store: Store, index: VectorIndex) -> Message:
     """Ada's message in whose place an earlier version has put Bob's fact."""
     messages = await tell(store, index, 3)
     fact = await learn(store, user_id="bob", id=messages[2].id)
-    assert await store.facts.mark_indexed(fact)
+    assert await store.facts.mark_indexed([fact])
     await index.remove(user_id="ada", ids=[fact.id])
     await insert(index, as_before(fact))
     return messages[2]

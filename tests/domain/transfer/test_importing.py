@@ -236,6 +236,7 @@ async def test_with_learn_the_turns_are_learned_from(memory: Memory) -> None:
     assert sorted(str(update.reason) for update in updates if update) == ["None", "imported", "trivial"]
     facts = await memory.facts.page("ada", FactFilter(memory.now()), limit=10)
     assert facts.facts == {"location": "Paris"}
+    await memory.parts.points.settled("ada")
     assert await points(memory) == 4 + 1
 
 

@@ -89,6 +89,18 @@ class FactsContract:
         stored = await store.facts.fact(user_id="ada", fact_id="f1")
         assert stored == fact(value=str(won.index(True)))
 
+    async def test_many_are_inserted_at_once_and_known_ones_stay(self, store: Store):
+        known, other = fact("f3"), fact("f5", user_id="bob")
+        await insert(store, known, other)
+        given = [replace(full_fact(), id="f0"), *(fact(f"f{number}", value="new") for number in range(1, 250))]
+        assert await store.facts.insert_all(given) == {each.id for each in given} - {"f3"}
+        found = await store.facts.facts(user_id="ada", fact_ids=[each.id for each in given])
+        stored = {each.id: each for each in found}
+        assert stored == {each.id: each for each in given} | {"f3": known}
+        assert await store.facts.insert_all(given) == set()
+        assert await store.facts.insert_all([]) == set()
+        assert await store.facts.fact(user_id="bob", fact_id="f5") == other
+
     async def test_a_replace_writes_the_whole_fact_under_the_revision_that_was_read(self, store: Store):
         await insert(store, fact(), fact(user_id="bob"))
         second = replace(full_fact(), id="f1", revision=2)
@@ -218,14 +230,26 @@ class FactsContract:
         await insert(store, fact(), fact(user_id="bob"))
         second = fact().revised(at=NOW, value="Other")
         assert await facts.replace(second, revision=1)
-        assert not await facts.mark_indexed(fact())
+        assert not await facts.mark_indexed([fact()])
         assert await facts.fact(user_id="ada", fact_id="f1") == second
-        assert await facts.mark_indexed(second)
-        assert await facts.mark_indexed(second)
+        assert await facts.mark_indexed([second])
+        assert await facts.mark_indexed([second])
         assert await facts.fact(user_id="ada", fact_id="f1") == replace(second, indexed=True)
-        assert not await facts.mark_indexed(fact("missing"))
+        assert not await facts.mark_indexed([fact("missing")])
         assert await facts.owed(user_id="ada", limit=9) == []
         assert await facts.owed_users(limit=9) == ["bob"]
+
+    async def test_many_are_marked_at_once_each_at_its_own_revision(self, store: Store):
+        facts, first = store.facts, [fact(f"f{number}") for number in range(4)]
+        await insert(store, *first, fact("f1", user_id="bob"))
+        changed = [first[2].revised(at=NOW, value="Other"), first[3].revised(at=NOW, value="Late")]
+        for each in changed:
+            assert await facts.replace(each, revision=1)
+        seen = [first[0], first[1], changed[0], first[3], fact("missing")]
+        assert await facts.mark_indexed(seen) == {"f0", "f1", "f2"}
+        assert await facts.owed(user_id="ada", limit=9) == [changed[1]]
+        assert await facts.owed_users(limit=9) == ["ada", "bob"]
+        assert await facts.mark_indexed([]) == set()
 
     async def test_only_open_facts_that_the_index_follows_must_have_a_point(self, store: Store):
         await insert(
@@ -328,7 +352,7 @@ class FactsContract:
             (found,) = await store.facts.living(Scope(user_id, user_id), at=NOW, limit=9)
             assert found.id == user_id
             assert await ids_of_indexed(store, user_id) == []
-            assert await store.facts.mark_indexed(found)
+            assert await store.facts.mark_indexed([found])
             assert await ids_of_indexed(store, user_id) == [user_id]
 
     async def test_reopening_keeps_everything(self, backend: Backend):
