@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.memory.index.doctor import Report, examine
+from recollect.memory.index.filter_filling import FilterFilling
 from recollect.memory.index.reindexing import Reindexer
 from recollect.memory.parts import Parts
 from recollect.memory.ports.chat_model import ChatModel
@@ -24,14 +25,21 @@ PING_SECONDS = 3.0
 class Operations:
     """Serves operators. A call waits up to `wait_seconds` for updates that are worked off.
 
-    `warnings` are sentences about models that fall back to weaker ones.
+    `fallen_back` are sentences about models that fall back to weaker ones.
     """
 
     parts: Parts
     chat: ChatModel
     extraction_model: str
     wait_seconds: float
-    warnings: tuple[str, ...] = ()
+    filling: FilterFilling
+    fallen_back: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return sentences about weaker models in use, and about filter keys that differ between processes."""
+        differing = self.filling.warning
+        return [*self.fallen_back, *([differing] if differing is not None else [])]
 
     @property
     def backends(self) -> dict[str, str]:

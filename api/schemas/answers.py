@@ -404,7 +404,7 @@ class FileReaderAnswer(BaseModel):
 
 
 class HealthAnswer(BaseModel):
-    """What runs here; `warnings` are sentences about models that fall back to weaker ones."""
+    """What runs here; `warnings` are sentences about what is weaker than it might be."""
 
     status: Literal["ok"]
     version: str

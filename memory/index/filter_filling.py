@@ -22,21 +22,38 @@ PLACE_CHARACTERS = 2
 MOST_PASSES = 5
 """How many passes over a user's points look for what changed meanwhile. A pass that writes nothing ends them."""
 
+_LATER = (
+    "MEMORY_FILTER_KEYS is %s here, and %s in a process that started later: until all have one setting, filters here "
+    "treat every key as undeclared."
+)
+_BESIDE = (
+    "MEMORY_FILTER_KEYS is %s here, and %s in a process beside this one: give all of them one setting; what that one "
+    "writes is looked at item by item until the next start."
+)
+
 
 class FilterFilling:
     """Goes through the users in a task of its own, first the store's items of each, then the points.
 
     The record in the store says how far it came, so that a killed process goes on there. Only what the record calls
     done is searched by terms in the index: until then, a filter looks at the stored items.
+
+    Of processes with different keys on one store the one that started last has the record. The others' keys count as
+    undeclared, and what they write has no terms of the record's keys: it is looked at, until the next start with these
+    keys fills it in. `warning` is the sentence that says so in each of them, or None. The record is read every
+    `seconds`.
     """
 
-    def __init__(self, store: Store, index: VectorIndex, embedder: Embedder, keys: FilterKeys) -> None:
+    def __init__(
+        self, store: Store, index: VectorIndex, embedder: Embedder, keys: FilterKeys, *, seconds: float = RETRY_SECONDS
+    ) -> None:
+        self.warning: str | None = None
         self._store = store
         self._index = index
         self._embedder = embedder
         self._keys = keys
         self._is_begun = False
-        self._sweep = Sweep("filter-filling", self._go_on, seconds=RETRY_SECONDS)
+        self._sweep = Sweep("filter-filling", self._go_on, seconds=seconds)
 
     def start(self) -> None:
         """Start filling in, where anything is left to fill in."""
@@ -60,17 +77,33 @@ class FilterFilling:
 
         Another embedder's points may have been made before the keys were declared.
         """
-        wanted = Filling(self._keys.digest, await embedder_name(self._embedder))
+        wanted = Filling(self._keys.digest, await embedder_name(self._embedder), keys=self._keys.as_text)
         seen = await self._store.filter_terms.filling()
-        if seen is not None and (seen.digest, seen.embedder) == (wanted.digest, wanted.embedder):
-            self._is_begun = True
-            return seen
         if self._is_begun and seen is not None and seen.digest != wanted.digest:
-            return None  # a process with other keys has begun since, and its record is the later one
+            await self._give_way(seen)
+            return None
+        is_own = seen is not None and (seen.digest, seen.embedder) == (wanted.digest, wanted.embedder)
+        # At a start, what processes with other keys have written until then gets its terms.
+        if seen is not None and is_own and (self._is_begun or not seen.others):
+            self._is_begun = True
+            self._warn(_BESIDE % (self._keys.as_text, seen.others) if seen.others else None)
+            return seen
         if not await self._store.filter_terms.record(wanted, seen=seen):
             return None
         self._is_begun = True
         return wanted
+
+    async def _give_way(self, seen: Filling) -> None:
+        """Say that a process which started later has other keys, here and in the record, for that process to say."""
+        self._warn(_LATER % (self._keys.as_text, seen.keys or "other keys"))
+        if not seen.others:
+            await self._store.filter_terms.record(replace(seen, others=self._keys.as_text), seen=seen)
+
+    def _warn(self, warning: str | None) -> None:
+        """Keep the warning, and log it once."""
+        if warning is not None and warning != self.warning:
+            logger.warning(warning, extra={"action": "filter_keys_differ"})
+        self.warning = warning
 
     async def _fill(self, seen: Filling) -> None:
         """Fill in all users' items, from where the record says."""

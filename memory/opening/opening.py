@@ -13,7 +13,7 @@ from recollect.memory.erasure.erasing import Erasing
 from recollect.memory.erasure.tombstone_follower import TombstoneFollower
 from recollect.memory.facts.fact_service import FactService
 from recollect.memory.index.embedder_change import EmbedderChange
-from recollect.memory.index.filter_filling import FilterFilling
+from recollect.memory.index.filter_filling import RETRY_SECONDS, FilterFilling
 from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.index.indexing import IndexStep, repair
 from recollect.memory.index.vacuum import IndexVacuum
@@ -134,7 +134,13 @@ async def open_memory(
         following = [_following(stores)] if store.erasures.is_shared else []
         vacuum = IndexVacuum(index, seconds=config.index_vacuum_seconds)
         embedders = EmbedderChange(store, stores.sides)
-        filling = FilterFilling(store, index, embedder, read_filter_keys(config.filter_keys))
+        filling = FilterFilling(
+            store,
+            index,
+            embedder,
+            read_filter_keys(config.filter_keys),
+            seconds=min(config.sweep_seconds, RETRY_SECONDS),
+        )
         for keeper in (embedders, filling, points, retention, threads, indexing, erasing, vacuum, *following):
             keeper.start()
             stack.push_async_callback(keeper.close)
@@ -171,7 +177,7 @@ async def open_memory(
             erasing=erasing,
             evaluation=evaluation_of(stores, recall),
             embedders=embedders,
-            operations=Operations(parts, chat, models.name, config.memory_wait_seconds, fallen_back),
+            operations=Operations(parts, chat, models.name, config.memory_wait_seconds, filling, fallen_back),
             bulk=stores.bulk,
             observer=observer,
             parts=parts,

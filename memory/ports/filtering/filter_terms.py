@@ -11,17 +11,22 @@ class Filling:
     """How far the store and an embedder's points have terms of the keys with this `digest`: for users before `place`.
 
     `embedder` is its model and dimension. `place` is the beginning of a user's id, too short to name anybody.
-    `is_done`: for all users; what was written since has its terms from the start.
+    `is_done`: for all users; what was written since has its terms from the start, but for what a process with the keys
+    `others` has written. `keys` and `others` are declarations, as `FilterKeys.as_text` writes them.
     """
 
     digest: str
     embedder: str
     place: str = ""
     is_done: bool = False
+    keys: str = ""
+    others: str = ""
 
     def as_text(self) -> str:
-        """Return the stored text; equal records have equal texts."""
-        return json.dumps(asdict(self), sort_keys=True)
+        """Return the stored text; equal records have equal texts, those of earlier versions too."""
+        known_always = {"digest", "embedder", "place", "is_done"}
+        said = {name: value for name, value in asdict(self).items() if value or name in known_always}
+        return json.dumps(said, sort_keys=True)
 
     @classmethod
     def of_text(cls, text: str) -> "Filling":

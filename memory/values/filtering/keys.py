@@ -47,6 +47,11 @@ class FilterKeys:
         return next((key for key in self.keys if key.name == name), None)
 
     @property
+    def as_text(self) -> str:
+        """Return the declaration as MEMORY_FILTER_KEYS has it, or "none"."""
+        return ",".join(f"{key.name}:{key.type}" for key in self.keys) or "none"
+
+    @property
     def digest(self) -> str:
         """Return what names these keys in any order, and the scheme of their terms, in 16 hexadecimal digits."""
         return _digest("/".join([str(SCHEME), *sorted(key.slot for key in self.keys)]), 8)

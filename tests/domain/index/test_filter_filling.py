@@ -95,11 +95,11 @@ async def test_a_filling_goes_on_where_it_was_cut_off_and_embeds_nothing(tmp_pat
     name = f"{embedder.model}/{await embedder.dimension()}"
     async with opened(tmp_path, KEYS) as (store, index):
         down = DownFor(index, "bob")
-        await fill_until(store, down, embedder, Filling(KEYS.digest, name, "bo"), KEYS)
+        await fill_until(store, down, embedder, Filling(KEYS.digest, name, "bo", keys="k:keyword"), KEYS)
         assert [await found(index, user_id) for user_id in USERS] == [{"fact"}, set(), set()]
     async with opened(tmp_path, KEYS) as (store, index):
         up = DownFor(index, None)
-        await fill_until(store, up, embedder, Filling(KEYS.digest, name, is_done=True), KEYS)
+        await fill_until(store, up, embedder, Filling(KEYS.digest, name, is_done=True, keys="k:keyword"), KEYS)
         assert "ada" not in up.seen
         assert [await found(index, user_id) for user_id in USERS] == [{"fact"}] * 3
         assert embedder.texts == []
@@ -117,7 +117,41 @@ async def test_another_embedders_points_get_their_terms_too(tmp_path: Path) -> N
     names = [f"{each.model}/{await each.dimension()}" for each in (embedder, other)]
     async with opened(tmp_path, KEYS) as (store, index):
         await tell(store, index, 1)
-        await fill_until(store, index, embedder, Filling(KEYS.digest, names[0], is_done=True), KEYS)
+        await fill_until(store, index, embedder, Filling(KEYS.digest, names[0], is_done=True, keys="k:keyword"), KEYS)
         seen = DownFor(index, None)
-        await fill_until(store, seen, other, Filling(KEYS.digest, names[1], is_done=True), KEYS)
+        await fill_until(store, seen, other, Filling(KEYS.digest, names[1], is_done=True, keys="k:keyword"), KEYS)
         assert set(seen.seen) == {"ada"}
+
+
+async def test_of_two_processes_with_different_keys_the_later_one_fills_and_both_say_so(tmp_path: Path) -> None:
+    async with opened(tmp_path, KEYS) as (store, index):
+        first = FilterFilling(store, index, CountingEmbedder(), NO_KEYS, seconds=0.01)
+        first.start()
+        await until_filled(store, NO_KEYS)
+        later = FilterFilling(store, index, CountingEmbedder(), KEYS, seconds=0.01)
+        later.start()
+        async with asyncio.timeout(10):
+            while first.warning is None or later.warning is None:  # noqa: ASYNC110 - each reads the record in its turn
+                await asyncio.sleep(0.005)
+        assert "none here, and k:keyword in a process that started later" in first.warning
+        assert "k:keyword here, and none in a process beside this one" in later.warning
+        await first.close()
+        await later.close()
+        # A start fills in what the first one has written meanwhile, and has nothing to say.
+        await tell(store, index, 1)
+        up = DownFor(index, None)
+        again = FilterFilling(store, up, CountingEmbedder(), KEYS, seconds=0.01)
+        again.start()
+        await until_filled(store, KEYS)
+        assert (again.warning, set(up.seen)) == (None, {"ada"})
+        await again.close()
+
+
+async def until_filled(store: Store, keys: FilterKeys) -> None:
+    """Wait until the record says that all items have terms of these keys, and names no others."""
+    async with asyncio.timeout(10):
+        while True:
+            seen = await store.filter_terms.filling()
+            if seen is not None and seen.is_done and (seen.keys, seen.others) == (keys.as_text, ""):
+                return
+            await asyncio.sleep(0.005)
