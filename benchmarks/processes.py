@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
@@ -45,6 +45,14 @@ class Server:
         return f"http://127.0.0.1:{self.port}/v1"
 
 
+def free_port() -> int:
+    """Return a loopback port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
 @contextmanager
 def fake_model() -> Generator[Server]:
     """Run the fake model server."""
@@ -80,6 +88,52 @@ def help_seconds() -> float:
     return time.perf_counter() - begun
 
 
+@dataclass(slots=True)
+class Recollect:
+    """A place of `recollect serve` or `recollect worker`, whose process may be killed and started again.
+
+    It has a port of its own, and its data and log are in `folder`.
+    """
+
+    folder: Path
+    settings: Mapping[str, str]
+    command: str = "serve"
+    port: int = field(default_factory=free_port)
+    _process: "subprocess.Popen[bytes] | None" = field(init=False, default=None)
+
+    def start(self) -> Server:
+        """Start the process, and wait until it answers (a worker: no longer than it takes to be started).
+
+        Raises:
+            RuntimeError: it did not come up; the message holds the end of its log.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        given = {"HOST": "127.0.0.1", "PORT": str(self.port), "DATA_DIR": str(self.folder / "data"), **self.settings}
+        begun, log_file = time.perf_counter(), self.folder / "service.log"
+        with log_file.open("ab") as log:
+            started = subprocess.Popen(
+                [*RECOLLECT, self.command], cwd=self.folder, env=environment(given), stdout=log, stderr=log
+            )
+        self._process = started
+        while self.command == "serve" and not _answers(self.port):
+            if started.poll() is not None or time.perf_counter() - begun > START_SECONDS:
+                self.stop()
+                raise RuntimeError(f"The service did not come up:\n{log_file.read_text(errors='replace')[-2_000:]}")
+            time.sleep(0.005)
+        return Server(started, self.port, time.perf_counter() - begun)
+
+    def kill(self) -> None:
+        """Kill the process as the system does when memory is short: it can do nothing more."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def stop(self) -> None:
+        """Ask the process to stop, and kill it where it does not."""
+        if self._process is not None:
+            _stop(self._process)
+
+
 @contextmanager
 def service(folder: Path, settings: Mapping[str, str]) -> Generator[Server]:
     """Run a real `recollect serve` with its data in `folder`, and stop it at the end.
@@ -87,24 +141,11 @@ def service(folder: Path, settings: Mapping[str, str]) -> Generator[Server]:
     Raises:
         RuntimeError: it did not come up; the message holds the end of its log.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    port, log_file = free_port(), folder / "service.log"
-    given = {"HOST": "127.0.0.1", "PORT": str(port), "DATA_DIR": str(folder / "data"), **settings}
-    with log_file.open("wb") as log:
-        begun = time.perf_counter()
-        process = subprocess.Popen(
-            [*RECOLLECT, "serve"],
-            cwd=folder,
-            env=environment(given),
-            stdout=log,
-            stderr=log,
-        )
-    with _stopped(process):
-        while not answers(port):
-            if process.poll() is not None or time.perf_counter() - begun > START_SECONDS:
-                raise RuntimeError(f"The service did not come up:\n{log_file.read_text(errors='replace')[-2_000:]}")
-            time.sleep(0.005)
-        yield Server(process, port, time.perf_counter() - begun)
+    recollect = Recollect(folder, settings)
+    try:
+        yield recollect.start()
+    finally:
+        recollect.stop()
 
 
 @contextmanager
@@ -113,27 +154,26 @@ def _printed(module: str, settings: Mapping[str, str]) -> Generator[Server]:
     process = subprocess.Popen(
         [sys.executable, "-m", module], cwd=ROOT, env=environment(settings), stdout=subprocess.PIPE
     )
-    with _stopped(process):
+    try:
         assert process.stdout is not None
         port = int(process.stdout.readline())
         while not _listens(port):
             time.sleep(0.005)
         yield Server(process, port)
-
-
-@contextmanager
-def _stopped(process: "subprocess.Popen[bytes]") -> Generator[None]:
-    try:
-        yield
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+        _stop(process)
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    """Ask the process to stop, and kill it where it does not."""
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
@@ -142,20 +182,12 @@ def environment(settings: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), "LANGSMITH_TRACING": "false", "LOG_LEVEL": "WARNING", **settings}
 
 
-def free_port() -> int:
-    """Return a loopback port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def _listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def answers(port: int) -> bool:
+def _answers(port: int) -> bool:
     """Tell whether a service answers /health there."""
     connection = HTTPConnection("127.0.0.1", port, timeout=1)
     try:

@@ -23,11 +23,11 @@ import uvloop
 from pymongo import MongoClient
 
 from benchmarks.plan import FULL, Findings
-from benchmarks.processes import fake_model
+from benchmarks.processes import Recollect, fake_model
 from benchmarks.report import Row, conclusion, machine, table, write
 from benchmarks.scaling.callers import Talked, Users, talk
 from benchmarks.scaling.looking import Found, look
-from benchmarks.scaling.running import MongoServer, Recollect
+from benchmarks.scaling.mongo_server import MongoServer
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 USERS = 10_000
@@ -119,6 +119,7 @@ class House:
 
     def __init__(self, folder: Path, settings: Mapping[str, str], backends: Backends, count: int) -> None:
         self.kills = self.restarts = 0
+        self._closing = ExitStack()
         self._backends = backends
         name = f"recollect_scale_{uuid4().hex[:12]}"
         self._database = name if backends.is_shared else None
@@ -129,16 +130,17 @@ class House:
         self.ports = [each.port for each in self._serving]
 
     def __enter__(self) -> "House":
-        for each in self._all:
-            each.start()
+        with ExitStack() as stack:  # whatever was started is stopped where a later one does not start
+            if self._database is not None:
+                stack.callback(self._drop, self._database)
+            for each in self._all:
+                stack.callback(each.stop)
+                each.start()
+            self._closing = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        for each in self._all:
-            each.stop()
-        if self._database is not None:
-            with MongoClient[dict[str, Any]](self._backends.settings["MONGODB_URL"]) as client:
-                client.drop_database(self._database)
+        self._closing.close()
 
     async def talk(self, users: Users, size: Size) -> Talked:
         """Let the callers talk, and wait for the updates."""
@@ -165,6 +167,10 @@ class House:
             await asyncio.to_thread(killed.kill)
             self.kills += 1
             await asyncio.to_thread(killed.start)
+
+    def _drop(self, database: str) -> None:
+        with MongoClient[dict[str, Any]](self._backends.settings["MONGODB_URL"]) as client:
+            client.drop_database(database)
 
     def _restart_server(self) -> None:
         assert self._backends.mongo is not None

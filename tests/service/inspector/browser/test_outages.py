@@ -5,7 +5,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 from pymongo import MongoClient
 
 from tests.service.inspector.browser.chromium import Window, window
@@ -87,14 +87,7 @@ def test_a_form_keeps_its_words_while_the_service_restarts(browser: Browser, tmp
     with service(tmp_path) as running, window(browser, running.url) as person:
         person.expected.extend(FAILED)
         page = person.open(f"{HOME}/new")
-        page.get_by_label("Text").fill("Likes tea.")
-        running.kill()
-        page.get_by_role("button", name="Store").click()
-        expect(page.get_by_text("The service does not answer.")).to_be_visible()
-        running.start()
-        expect(page.get_by_text("The service does not answer.")).to_be_hidden(timeout=15_000)
-        expect(page.get_by_label("Text")).to_have_value("Likes tea.")
-        page.get_by_role("button", name="Store").click()
+        _send_amid_a_restart(running, page, field="Text", text="Likes tea.", button="Store")
         expect(page.locator("article.fact .text")).to_contain_text("Likes tea.")
 
 
@@ -104,12 +97,17 @@ def test_a_plain_form_keeps_its_words_while_the_service_restarts(browser: Browse
         running.turn("Hello.", user="ada", thread="t1")
         page = person.open("/users/ada/threads/t1")
         page.get_by_text("Edit the summary").click()
-        page.get_by_label("Summary, at most").fill("We met.")
-        running.kill()
-        page.get_by_role("button", name="Save the summary").click()
-        expect(page.get_by_text("The service does not answer.")).to_be_visible()
-        running.start()
-        expect(page.get_by_text("The service does not answer.")).to_be_hidden(timeout=15_000)
-        expect(page.get_by_label("Summary, at most")).to_have_value("We met.")
-        page.get_by_role("button", name="Save the summary").click()
+        _send_amid_a_restart(running, page, field="Summary, at most", text="We met.", button="Save the summary")
         expect(page.get_by_text("Written by a person")).to_be_visible()
+
+
+def _send_amid_a_restart(running: Service, page: Page, *, field: str, text: str, button: str) -> None:
+    """Send a form while the service is down, see that it keeps its words when that is back, and send it again."""
+    page.get_by_label(field).fill(text)
+    running.kill()
+    page.get_by_role("button", name=button).click()
+    expect(page.get_by_text("The service does not answer.")).to_be_visible()
+    running.start()
+    expect(page.get_by_text("The service does not answer.")).to_be_hidden(timeout=15_000)
+    expect(page.get_by_label(field)).to_have_value(text)
+    page.get_by_role("button", name=button).click()
