@@ -79,6 +79,7 @@ _TIME_WORDS = word_set(
     for part in word_set("morgen vormittag mittag nachmittag abend nacht")
 }
 _NUMBER = re.compile(r"\d{1,9}")
+_WORD = re.compile(r"[^\W\d_]+")
 _MAY = re.compile(r"\bMay\b|(?i:\b(?:in|until|till|since|from|by|of|next|last|this|early|late|mid)[ -]may\b)")
 _SIGNS_OF_TIME = re.compile("[年月日号週周天昨今明曜時点點]")
 
@@ -200,6 +201,9 @@ NOTHING = Times(named=False, numbers=frozenset())
 
 def says_time(text: str) -> bool:
     """Tell whether `text` names a time in words: a month, a weekday, or a word such as "tomorrow" or "years"."""
-    if _MAY.search(text) or _SIGNS_OF_TIME.search(text):
+    words = frozenset(_WORD.findall(text.casefold()))
+    if not _TIME_WORDS.isdisjoint(words):
         return True
-    return not _TIME_WORDS.isdisjoint(re.findall(r"[^\W\d_]+", text.casefold()))
+    if "may" in words and _MAY.search(text):
+        return True
+    return not text.isascii() and _SIGNS_OF_TIME.search(text) is not None
