@@ -114,8 +114,7 @@ class MongoThreadQueue(ThreadQueue):
                 tickets = await self._take(ticket)
             async with self._line.turn(scope, wait_seconds=deadline - clock()):
                 try:
-                    if tickets[0] != ticket.id:
-                        await self._reach_front(ticket, scope.user_id, deadline)
+                    await self._reach_front(ticket, tickets, scope.user_id, deadline)
                     yield hold
                 finally:
                     # Before the next waiter of this process looks whether it is first.
@@ -147,13 +146,16 @@ class MongoThreadQueue(ThreadQueue):
         if self._shown_until is None or self._shown_until - _now() < self._lease * 2 / 3:
             await self._show()
         self._living.add(ticket)
-        left = self._left.pop(ticket.thread, None)
+        left = self._left.get(ticket.thread)
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew(), name="thread-leases")
         try:
             async with self._connection.use() as database:
-                if left is not None and await _put_in_place(database, left, ticket):
-                    return [ticket.id]
+                if left is not None:
+                    is_placed = await _put_in_place(database, left, ticket)
+                    self._left.pop(ticket.thread, None)
+                    if is_placed:
+                        return [ticket.id]
                 while True:
                     with suppress(DuplicateKeyError):  # Two processes made the document at once: retry.
                         line = await database[QUEUE].find_one_and_update(
@@ -167,36 +169,45 @@ class MongoThreadQueue(ThreadQueue):
         except StoreUnavailable:
             self._living.discard(ticket)
             self._leaving.add(ticket)  # The server may have stored it all the same.
-            if left is not None:
-                self._leaving.add(left)
             raise
 
-    async def _reach_front(self, ticket: _Ticket, user_id: str, deadline: float) -> None:
-        """Wait until the ticket is the first of its queue; remove tickets before it whose turn or process has ended."""
+    async def _reach_front(self, ticket: _Ticket, tickets: list[str], user_id: str, deadline: float) -> None:
+        """Wait until the ticket is the first of its queue; remove tickets before it whose turn or process has ended.
+
+        `tickets` is the queue as it was when the ticket was taken.
+        """
+        if tickets[0] == ticket.id:
+            return
+        if _Ticket(ticket.thread, tickets[0]).reply_id is None:
+            tickets = await self._line_of(ticket)  # others may have left since
         while True:
-            tickets = await self._line_of(ticket)
             if ticket.id not in tickets:  # Our lease had run out and others removed it: start again at the end.
                 tickets = await self._take(ticket)
             if tickets[0] == ticket.id:
                 return
             first = _Ticket(ticket.thread, tickets[0])
-            if await self._is_dead(first) or await self._is_answered(first, user_id):
-                await self._remove(first)
+            if await self._is_over(first, user_id):
+                tickets = await self._pull(first)
                 continue
             left = deadline - asyncio.get_running_loop().time()
             if left <= 0:
                 raise ThreadBusy
             await asyncio.sleep(min(_POLL_SECONDS, left))
+            tickets = await self._line_of(ticket)
 
     async def _line_of(self, ticket: _Ticket) -> list[str]:
         async with self._connection.use() as database:
             line = await database[QUEUE].find_one({"_id": ticket.thread})
         return line["tickets"] if line else []
 
-    async def _is_dead(self, ticket: _Ticket) -> bool:
-        owner = ticket.owner
-        if owner == self._owner:
+    async def _is_over(self, ticket: _Ticket, user_id: str) -> bool:
+        """Tell whether the user's turn that took the ticket has ended, or its process has."""
+        if ticket.owner == self._owner:
             return ticket not in self._living
+        return await self._is_answered(ticket, user_id) or await self._is_dead(ticket.owner)
+
+    async def _is_dead(self, owner: str) -> bool:
+        """Tell whether this process has let its lease run out."""
         if self._alive_until.get(owner, _now()) > _now():
             return False
         async with self._connection.use() as database:
@@ -208,7 +219,7 @@ class MongoThreadQueue(ThreadQueue):
         return False
 
     async def _is_answered(self, ticket: _Ticket, user_id: str) -> bool:
-        """Tell whether the user's turn that holds this ticket has its reply."""
+        """Tell whether the reply that the ticket names is stored."""
         if ticket.reply_id is None:
             return False
         async with self._connection.use() as database:
@@ -235,17 +246,20 @@ class MongoThreadQueue(ThreadQueue):
             self._leaving.discard(ticket)
 
     async def _remove(self, ticket: _Ticket) -> None:
+        # Each delete names the tickets it expects, so a ticket that arrives in between keeps the document.
         async with self._connection.use() as database:
-            threads = database[QUEUE]
-            # Each delete names the tickets it expects, so a ticket that arrives in between keeps the document.
-            last = await threads.delete_one(_alone(ticket))
-            if last.deleted_count:
-                return
-            line = await threads.find_one_and_update(
+            last = await database[QUEUE].delete_one(_alone(ticket))
+        if not last.deleted_count and not await self._pull(ticket):
+            async with self._connection.use() as database:
+                await database[QUEUE].delete_one({"_id": ticket.thread, "tickets": []})
+
+    async def _pull(self, ticket: _Ticket) -> list[str]:
+        """Remove the ticket, and return those that are left in its queue."""
+        async with self._connection.use() as database:
+            line = await database[QUEUE].find_one_and_update(
                 {"_id": ticket.thread}, {"$pull": {"tickets": ticket.id}}, return_document=ReturnDocument.AFTER
             )
-            if line is not None and not line["tickets"]:
-                await threads.delete_one({"_id": ticket.thread, "tickets": []})
+        return line["tickets"] if line else []
 
     async def _remove_left(self) -> None:
         """Remove the tickets of answered turns; those that could not be removed are tried again one by one."""

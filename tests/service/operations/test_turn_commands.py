@@ -13,8 +13,8 @@ WRITES = frozenset({"insert", "update", "delete", "findAndModify"})
 MOST_COMMANDS, MOST_WRITES = 20, 8
 """Of the turn, its reply and its update, as docs/benchmarks.md says."""
 OWN_COMMANDS, OWN_WRITES = 5, 3
-"""Of the process at a time, whatever number of turns runs: the epoch of erasures once a second; its lease, and two that
-remove the tickets of answered turns, once in 5 s."""
+"""Of the process, whatever number of turns runs: the epoch of erasures once a second, the embedder's record every 2 s;
+every 5 s its lease, and two that remove the tickets of answered turns."""
 T1: Json = {"user_id": "ada", "thread_id": "t1"}
 NOBODY = "http://127.0.0.1:9"
 WAITED = 2
