@@ -40,6 +40,7 @@ from recollect.memory.stores.mongo.connection import (
     hidden_key,
 )
 from recollect.memory.stores.mongo.leaps import distinct_of
+from recollect.memory.stores.mongo.queue import count_left
 from recollect.memory.values.scope import Scope
 
 HOLDERS: Mapping[str, tuple[str, str | None]] = {
@@ -166,7 +167,9 @@ class MongoErasures(Erasures):
             if scope.thread_id is None:
                 deleted += (await database[CLAIMS].delete_one({"_id": hidden_key(scope.user_id)})).deleted_count
             async for keys in _queues(database, scope):
-                deleted += (await database[QUEUE].delete_many({"_id": {"$in": keys}})).deleted_count
+                left = await count_left(database, scope.user_id, keys)
+                queues = (await database[QUEUE].delete_many({"_id": {"$in": keys}})).deleted_count
+                deleted += max(0, queues - left)  # what an answered turn has left is no work
         return deleted
 
     @override

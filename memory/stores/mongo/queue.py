@@ -21,7 +21,7 @@ server, so fifty waiters cost no more than one.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -298,6 +298,16 @@ class MongoThreadQueue(ThreadQueue):
                 continue
             for ticket in tuple(self._leaving):
                 await self._try_to_remove(ticket)
+
+
+async def count_left(database: MongoDatabase, user_id: str, threads: Sequence[str]) -> int:
+    """Count those of the user's `threads` (keys) whose queue holds nothing but the ticket of an answered turn."""
+    lines = await database[QUEUE].find({"_id": {"$in": list(threads)}}).to_list()
+    alone = [_Ticket(line["_id"], line["tickets"][0]).reply_id for line in lines if len(line["tickets"]) == 1]
+    replies = [reply_id for reply_id in alone if reply_id is not None]
+    if not replies:
+        return 0
+    return await database[CONVERSATIONS].count_documents({"user_id": user_id, "_id": {"$in": replies}})
 
 
 async def _put_in_place(database: MongoDatabase, left: _Ticket, ticket: _Ticket) -> bool:

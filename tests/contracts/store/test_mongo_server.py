@@ -136,7 +136,7 @@ async def test_a_thread_is_free_with_the_reply_that_its_ticket_names(mongo_datab
         AsyncMongoClient[dict[str, Any]](mongo_database.url) as client,
     ):
         runs = Runs()
-        for number, following in enumerate((other, one)):
+        for number, following in enumerate((other, one, None)):
             message = asked(f"turn{number}")
             async with one.queue.turn(T1, wait_seconds=1, reply_id=answer(message).id) as hold:
                 accepted = await one.conversations.accept(message)
@@ -145,7 +145,10 @@ async def test_a_thread_is_free_with_the_reply_that_its_ticket_names(mongo_datab
                 assert await one.conversations.commit(answer(accepted), result={}, update=owed())
                 hold.is_answered = True
             assert await tickets(client, mongo_database.name) == 1, "it is left where it is"
-            await runs.turn(following.queue, number, wait_seconds=0)
+            if following is not None:
+                await runs.turn(following.queue, number, wait_seconds=0)
+            else:
+                assert await other.erasures.delete_work(T1) == 0, "nobody works on the thread"
             assert await tickets(client, mongo_database.name) == 0
         assert runs.order == [0, 1]
 
