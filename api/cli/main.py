@@ -87,6 +87,7 @@ def serve(
         (settings.host, settings.port),
         settings.shutdown_seconds,
         settings.max_connections,
+        asks_provider=bool(settings.provider or settings.openai_api_key or settings.openai_base_url),
     )
     serve_with(application, workers=workers)
 

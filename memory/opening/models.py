@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from recollect.memory.learning.extraction.schema import WantedKeys
+from recollect.memory.opening.late_rules import LateRules, offline_rules
 from recollect.memory.opening.observed import OTHER_MODEL, ObservedChat
 from recollect.memory.ports.chat_model import ChatModel
 from recollect.memory.ports.extractor import Extractor
@@ -41,18 +42,16 @@ async def open_models(stack: AsyncExitStack, config: MemoryConfig, observer: Obs
     chats = _watched(await stack.enter_async_context(open_extraction_chats(config)), observer, provider)
     rules, schema = await asyncio.to_thread(_extraction_files, config)
     name = chats.first.name
-    from recollect.memory.providers.offline import OfflineExtractor
-
-    offline = OfflineExtractor(schema=schema)
     if not extracts_as_given(config) and extraction_endpoint(config) is None:
         from recollect.memory.threads.extractive_summary import ExtractiveSummariser
 
-        return LearningModels(name, offline, ExtractiveSummariser(), schema, rules)
+        return LearningModels(name, offline_rules(schema), ExtractiveSummariser(), schema, rules)
     from recollect.memory.learning.extraction.model_extractor import ModelExtractor
     from recollect.memory.threads.model_summariser import ModelSummariser
 
+    second_look = LateRules(schema=schema)
     extractor = ModelExtractor(
-        chats.models, open_named=chats.open_named, rules=rules, schema=schema, second_look=offline
+        chats.models, open_named=chats.open_named, rules=rules, schema=schema, second_look=second_look
     )
     return LearningModels(name, extractor, ModelSummariser(chats.models), schema, rules)
 

@@ -27,12 +27,14 @@ from recollect.memory.learning.turns.explaining import Explaining
 from recollect.memory.learning.turns.turn_service import TurnService
 from recollect.memory.memory import Memory
 from recollect.memory.opening.evaluating import evaluation_of
+from recollect.memory.opening.file_reading import open_reader
 from recollect.memory.opening.models import LearningModels, open_models
 from recollect.memory.opening.observed import ObservedChat, ObservedStep
 from recollect.memory.opening.sharing import check_shared
-from recollect.memory.opening.stores import Stores, enter_stores, take_data_dir, terminal_history
+from recollect.memory.opening.stores import Stores, enter_stores, open_bulk, take_data_dir, terminal_history
 from recollect.memory.operations import Operations
 from recollect.memory.parts import Parts
+from recollect.memory.ports.document_reader import DocumentReader
 from recollect.memory.ports.key_ring import KeyRing
 from recollect.memory.ports.observing import UNOBSERVED, Observer
 from recollect.memory.ports.store import Store
@@ -95,7 +97,9 @@ async def open_memory(
         chat = ObservedChat(await stack.enter_async_context(open_chat_model(config)), observer, _chats_name(config))
         models = await open_models(stack, config, observer)
         reranker = await stack.enter_async_context(open_reranker(config))
-        stores = await enter_stores(stack, config, clock, observer)
+        bulk = open_bulk(stack, config)
+        reader = open_reader(stack, config, bulk, is_asked=url is not None)
+        stores = await enter_stores(stack, config, clock, bulk, observer)
         store, index, embedder = stores.store, stores.index, stores.embedder
         points = IndexOutbox(store, index, embedder, sweep_seconds=config.sweep_seconds)
         retention = Retention(store, index, config, clock)
@@ -161,7 +165,7 @@ async def open_memory(
                 Explaining(store, config.recall_tokens),
             ),
             threads=threads,
-            documents=_document_service(stores, indexing, attachments),
+            documents=_document_service(stores, reader, indexing, attachments),
             texts=TextLearning(
                 store,
                 facts_step.plan_text,
@@ -238,18 +242,15 @@ def _facts_step(
     )
 
 
-def _document_service(stores: Stores, indexing: DocumentIndexing, attachments: Attachments) -> DocumentService:
-    from recollect.memory.providers.reading.limits import ReadingLimits
-    from recollect.memory.providers.reading.reader import FileReader
+def _document_service(
+    stores: Stores, reader: DocumentReader, indexing: DocumentIndexing, attachments: Attachments
+) -> DocumentService:
     from recollect.memory.providers.splitter import LangChainSplitter
 
     config = stores.config
-    limits = ReadingLimits(
-        config.max_document_pages, config.max_document_characters, config.max_unpacked_mb * 1_000_000
-    )
     return DocumentService(
         store=stores.store,
-        reader=FileReader(limits, stores.bulk),
+        reader=reader,
         splitter=LangChainSplitter(),
         indexing=indexing,
         attachments=attachments,

@@ -65,7 +65,7 @@ async def open_stores(
     """
     async with AsyncExitStack() as stack:
         config = await take_data_dir(stack, config, url)
-        yield await enter_stores(stack, config, clock)
+        yield await enter_stores(stack, config, clock, open_bulk(stack, config))
 
 
 @asynccontextmanager
@@ -100,12 +100,17 @@ async def take_data_dir(
     return config
 
 
-async def enter_stores(
-    stack: AsyncExitStack, config: MemoryConfig, clock: Clock, observer: Observer = UNOBSERVED
-) -> Stores:
-    """Open store, index and embedder until the stack closes."""
+def open_bulk(stack: AsyncExitStack, config: MemoryConfig) -> Bulk:
+    """Open the threads for bulk work until the stack closes."""
     bulk = Bulk(config.bulk_workers)
     stack.callback(bulk.close)
+    return bulk
+
+
+async def enter_stores(
+    stack: AsyncExitStack, config: MemoryConfig, clock: Clock, bulk: Bulk, observer: Observer = UNOBSERVED
+) -> Stores:
+    """Open store, index and embedder until the stack closes."""
     store = observer.store(await stack.enter_async_context(await asyncio.to_thread(_open_store, config)))
     fences = Fences(store.erasures)
     open_index = index_opener(config)

@@ -41,6 +41,7 @@ HEAVY = (
         "pypdf",
         "qdrant_client",
         "qdrant_edge",
+        "recollect.memory.providers.offline",
     ),
 )
 """Modules that the application imports when they are chosen, used or, as the graph's, beside the start."""
