@@ -22,6 +22,7 @@ from recollect.memory.opening.open_memories import OpenMemories
 from recollect.memory.options.model_choice import check_choice, read_choice
 from recollect.memory.plain_turn import answer_turn
 from recollect.memory.ports.facts import FactFilter
+from recollect.memory.ports.thread_queue import Hold
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.turn_context import context_for
@@ -309,7 +310,7 @@ class EmbeddedAgent(Agent):
                 return exchange.user.turn_id
         return None
 
-    def _queue(self, memory: Memory) -> AbstractAsyncContextManager[None]:
+    def _queue(self, memory: Memory) -> AbstractAsyncContextManager[Hold]:
         """Hold the thread for one turn, once the turns before it have ended."""
         return memory.held(self._scope)
 

@@ -74,7 +74,7 @@ HOT = {
     "notes": fact_queries.NOTES,
     "successors": fact_queries.SUCCESSORS,
     "owed": fact_queries.OWED,
-    "mark indexed": fact_queries.MARK_INDEXED,
+    "mark indexed": fact_queries.facts_marked_indexed(2),
     "indexed facts of user": fact_queries.INDEXED_OF_USER,
     "count open of user": fact_queries.COUNT_OPEN_OF_USER,
     "count open of thread": fact_queries.COUNT_OPEN_OF_THREAD,
