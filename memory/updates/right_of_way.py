@@ -1,6 +1,8 @@
 """Lets a user's updates wait while a turn of that user works, so that what was said before holds up no reply.
 
 A turn works but for the time in which its chat model answers. Updates have that time, and the pauses between turns.
+Where a model answers at once there is no such time, so turns do not hold updates up, and what was said is learned as
+soon as it can be.
 """
 
 import asyncio
@@ -12,6 +14,8 @@ LONGEST_SECONDS = 1.0
 """The longest, in seconds, that updates wait while a user's turns work without a break, whoever they wait for."""
 LINGER_SECONDS = 0.02
 """How long a turn keeps the way after its reply: its bytes go out first, and a program asks on at once."""
+LEAST_ANSWER_SECONDS = 0.05
+"""The shortest answer of the model of this process's last turn with which its turns take the way."""
 SENDING_SECONDS = 0.005
 """How long a turn keeps the way once it asks its model: a task of the client's own writes the request."""
 
@@ -24,7 +28,17 @@ class RightOfWay:
         self._urgent = Counter[str]()
         self._waiting: dict[str, list[asyncio.Event]] = {}
         self._waited_out = set[str]()
+        self._answer_seconds = 0.0
         self._is_open = False
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether models here take so long to answer that updates have the time meanwhile."""
+        return self._answer_seconds >= LEAST_ANSWER_SECONDS
+
+    def answered(self, seconds: float) -> None:
+        """Say how long the model of a turn took to answer."""
+        self._answer_seconds = seconds
 
     def passage(self, user_id: str) -> "Passage":
         """Return the passage of a turn of this user; it takes the way when it works."""
@@ -99,24 +113,24 @@ class Passage:
             yield
         finally:
             self._is_over = True
-            asyncio.get_running_loop().call_later(LINGER_SECONDS, self._give_back)
+            asyncio.get_running_loop().call_later(LINGER_SECONDS if self._way.is_worth_it else 0, self._give_back)
 
     @contextmanager
     def resting(self) -> Generator[None]:
         """Give the way back inside the block, in which the turn's model answers."""
-        if not self._is_held:
-            yield
-            return
-        giving_back = asyncio.get_running_loop().call_later(SENDING_SECONDS, self._give_back)
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        giving_back = loop.call_later(SENDING_SECONDS, self._give_back)
         try:
             yield
         finally:
             giving_back.cancel()
+            self._way.answered(loop.time() - begun)
             if not self._is_over:
                 self._take()
 
     def _take(self) -> None:
-        if not self._is_held:
+        if not self._is_held and self._way.is_worth_it:
             self._is_held = True
             self._way.take(self._user_id)
 

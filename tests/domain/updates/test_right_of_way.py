@@ -3,7 +3,12 @@
 import asyncio
 
 from recollect.memory.ports.store import Store
-from recollect.memory.updates.right_of_way import LINGER_SECONDS, LONGEST_SECONDS, RightOfWay
+from recollect.memory.updates.right_of_way import (
+    LEAST_ANSWER_SECONDS,
+    LINGER_SECONDS,
+    LONGEST_SECONDS,
+    RightOfWay,
+)
 from recollect.memory.updates.user_work import MOST_YIELDING
 from recollect.memory.values.update import owed
 from tests.contracts.store.samples import finish
@@ -23,6 +28,7 @@ async def test_an_update_begins_when_the_users_turn_asks_its_model(store: Store)
     await finish(store, "turn1", update=owed())
     facts = Scripted()
     async with updater(store, facts=facts) as works:
+        works.way.answered(1.0)
         passage = works.way.passage("ada")
         with passage.working():
             works.notify("ada")
@@ -35,6 +41,7 @@ async def test_an_update_waits_no_longer_than_its_bound(store: Store) -> None:
     await finish(store, "turn1", update=owed())
     facts = Scripted()
     async with updater(store, facts=facts) as works:
+        works.way.answered(1.0)
         with works.way.passage("ada").working():
             works.notify("ada")
             assert not await has_begun(facts, within=LONGEST_SECONDS / 2)
@@ -46,6 +53,7 @@ async def test_a_turn_holds_up_its_own_users_updates_alone(store: Store) -> None
     await finish(store, "turn1", user_id="bob", update=owed())
     facts = Scripted()
     async with updater(store, facts=facts) as works:
+        works.way.answered(1.0)
         with works.way.passage("ada").working():
             works.notify("bob")
             assert await has_begun(facts, within=0.5)
@@ -54,6 +62,7 @@ async def test_a_turn_holds_up_its_own_users_updates_alone(store: Store) -> None
 async def test_whoever_waits_for_an_update_lets_it_go_on(store: Store) -> None:
     await finish(store, "turn1", update=owed())
     async with updater(store) as works:
+        works.way.answered(1.0)
         with works.way.passage("ada").working():
             works.notify("ada")
             await asyncio.sleep(0.05)
@@ -67,6 +76,7 @@ async def test_a_user_with_a_backlog_gives_no_way(store: Store) -> None:
         await finish(store, f"turn{number}", update=owed())
     facts = Scripted()
     async with updater(store, facts=facts) as works:
+        works.way.answered(1.0)
         passage = works.way.passage("ada")
         facts.gate.clear()
         works.notify("ada")
@@ -80,6 +90,7 @@ async def test_a_stop_waits_for_no_turn(store: Store) -> None:
     await finish(store, "turn1", update=owed())
     facts = Scripted()
     async with updater(store, facts=facts) as works:
+        works.way.answered(1.0)
         with works.way.passage("ada").working():
             works.notify("ada")
             await asyncio.sleep(0.05)
@@ -89,12 +100,25 @@ async def test_a_stop_waits_for_no_turn(store: Store) -> None:
 
 async def test_a_turn_lingers_after_its_reply_and_then_has_no_way() -> None:
     way = RightOfWay()
+    way.answered(1.0)
     passage = way.passage("ada")
-    began = asyncio.get_running_loop().time()
     with passage.working(), passage.resting():
-        pass
+        await asyncio.sleep(LEAST_ANSWER_SECONDS)
+    began = asyncio.get_running_loop().time()
     await asyncio.wait_for(way.given("ada"), 0.5)
     assert asyncio.get_running_loop().time() - began >= LINGER_SECONDS * 0.9
     with passage.resting():  # the reply of a run that was given up meanwhile
         pass
     await asyncio.wait_for(way.given("ada"), 0.01)
+
+
+async def test_a_turn_whose_model_answers_at_once_holds_nobody_up() -> None:
+    way = RightOfWay()
+    way.answered(1.0)
+    with way.passage("ada").working():
+        with way.passage("ada").resting():
+            pass
+        assert not way.is_worth_it
+    await asyncio.wait_for(way.given("ada"), LINGER_SECONDS / 2)
+    with way.passage("ada").working():
+        await asyncio.wait_for(way.given("ada"), 0.01)

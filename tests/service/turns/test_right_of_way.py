@@ -13,6 +13,7 @@ BEYOND = {"window": 1, "top_k": 5}
 def test_an_update_begins_after_the_chat_call_of_a_turn_that_is_recalling(
     served: Service, model: FakeOpenAI, user: str
 ) -> None:
+    model.chat_seconds = 0.1  # with a model that answers at once a turn would take no way
     for said in ("I live by the sea.", "I like strong tea."):
         served.turn(said, user=user, wait_for_memory=True)
     question, lesson = f"Where does {user} live?", f"I, {user}, keep bees."  # no earlier test has cached its vector
@@ -32,6 +33,7 @@ def test_an_update_begins_after_the_chat_call_of_a_turn_that_is_recalling(
 def test_an_update_that_somebody_waits_for_goes_on_beside_a_recall(
     served: Service, model: FakeOpenAI, user: str
 ) -> None:
+    model.chat_seconds = 0.1  # with a model that answers at once a turn would take no way
     for said in ("I live by the sea.", "I like strong tea."):
         served.turn(said, user=user, wait_for_memory=True)
     question, lesson = f"Where does {user} live?", f"I, {user}, keep bees."  # no earlier test has cached its vector
