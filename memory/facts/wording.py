@@ -139,6 +139,11 @@ def _texts_of(fact: Fact) -> str:
     return f"{fact.key or ''} {fact.value} {fact.statement}"
 
 
+def _is_small_number(term: str) -> bool:
+    """Tell whether the word is a number such as a day or an hour, which stands in facts that have nothing in common."""
+    return len(term) <= 2 and term.isdecimal()
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """Holds the telling words of a text, prepared for comparisons with many others."""
@@ -149,9 +154,9 @@ class Terms:
 
     @classmethod
     def of(cls, text: str) -> "Terms":
-        """Find the telling words of `text`; words that many facts hold count only if it has no others."""
+        """Find the telling words of `text`; words that many facts hold, and days, count only if it has no others."""
         every = _terms(text)
-        found = every - _NAMES_LITTLE or every
+        found = {term for term in every - _NAMES_LITTLE if not _is_small_number(term)} or every
         long = sorted(term for term in found if len(term) >= _STEM)
         return cls(frozenset(found), long, frozenset(term.removesuffix("s") for term in long))
 
