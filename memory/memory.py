@@ -179,10 +179,11 @@ class Memory:
                 raise UserErased
             return stored
         _say("turn committed", "turn_committed", message, status=update.status, characters=len(reply))
-        await self._settle_hits(Turn(message, answer, kept, update))
+        committed = Turn(message, answer, kept, update)
+        await self._settle_hits(committed)
         self.parts.retention.touch(message.user_id)
         if update.status == "pending":
-            self.parts.updater.notify(message.user_id, Turn(message, answer, kept, update))
+            self.parts.updater.notify(message.user_id, committed)
         return Turn(message, answer, result, update)
 
     async def commit_anew(

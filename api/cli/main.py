@@ -74,10 +74,11 @@ def serve(
 
     settings = load_settings(host=host, port=port, data_dir=data_dir)
     check_address(settings)
+    config = settings.memory()
     if workers > 1:
         from recollect.memory.opening.sharing import check_shared
 
-        check_shared(settings.memory(), f"--workers {workers}")
+        check_shared(config, f"--workers {workers}")
     from recollect.api.cli.serving import Application
     from recollect.api.cli.serving import run_service as serve_with
 
@@ -87,7 +88,7 @@ def serve(
         (settings.host, settings.port),
         settings.shutdown_seconds,
         settings.max_connections,
-        asks_provider=bool(settings.provider or settings.openai_api_key or settings.openai_base_url),
+        asks_provider=config.names_provider,
     )
     serve_with(application, workers=workers)
 

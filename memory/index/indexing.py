@@ -28,7 +28,7 @@ from recollect.memory.ports.vector_index import (
     index_fingerprint,
     indexed_message,
 )
-from recollect.memory.updates.user_work import Deferred, Save, StepWork
+from recollect.memory.updates.step_work import Deferred, Save, StepWork
 from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import Update
 

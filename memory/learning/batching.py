@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from recollect.memory.language.trivial import is_trivial
 from recollect.memory.ports.store import Store
 from recollect.memory.threads.window import read_window
-from recollect.memory.updates.user_work import Deferred
+from recollect.memory.updates.step_work import Deferred
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Update

@@ -29,7 +29,7 @@ from recollect.memory.ports.chat_model import ChatMessage
 from recollect.memory.ports.extractor import Extraction, ExtractionRequest, Extractor, Said
 from recollect.memory.ports.store import Store
 from recollect.memory.updates.retention import Retention
-from recollect.memory.updates.user_work import Deferred, Save, StepWork
+from recollect.memory.updates.step_work import Deferred, Save, StepWork
 from recollect.memory.values.decision import Proposal, RefusedProposal
 from recollect.memory.values.errors import UserErased
 from recollect.memory.values.fact import Fact

@@ -8,7 +8,7 @@ from typing_extensions import override
 from recollect.memory.ports.chat_model import ChatReply, ChatRequest, ForwardingChat
 from recollect.memory.ports.embedder import Embedder, ForwardingEmbedder
 from recollect.memory.ports.observing import Observer
-from recollect.memory.updates.user_work import Deferred, Save, StepWork
+from recollect.memory.updates.step_work import Deferred, Save, StepWork
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Update
 

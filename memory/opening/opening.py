@@ -49,8 +49,8 @@ from recollect.memory.recall.search import Search
 from recollect.memory.threads.summary_step import SummaryStep
 from recollect.memory.threads.thread_service import ThreadService
 from recollect.memory.updates.retention import Retention
+from recollect.memory.updates.step_work import StepWork
 from recollect.memory.updates.updater import Updater
-from recollect.memory.updates.user_work import StepWork
 from recollect.memory.values.errors import ConfigurationError, RecollectError, StoreUnavailable
 from recollect.memory.values.filtering.keys import read_filter_keys
 from recollect.memory.values.mem_config import MemoryConfig

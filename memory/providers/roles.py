@@ -54,7 +54,7 @@ def endpoint(config: MemoryConfig) -> Endpoint | None:
     Raises:
         ConfigurationError: an unknown provider, a base URL that is none, or a missing key or account.
     """
-    if not (config.provider or config.api_key or config.base_url):
+    if not config.names_provider:
         return None
     # The chat's key is its provider's own: settings choose it by the provider.
     asked = _RoleSettings(config.provider or "openai", config.base_url, None, "")

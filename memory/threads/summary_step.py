@@ -10,7 +10,7 @@ from recollect.memory.ports.store import Store
 from recollect.memory.ports.summariser import Summariser
 from recollect.memory.threads.archive import Archive, ThreadSizes
 from recollect.memory.threads.rolling_summary import RollingSummaries
-from recollect.memory.updates.user_work import Deferred, Save, StepWork
+from recollect.memory.updates.step_work import Deferred, Save, StepWork
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.thread_record import ThreadRecord
 from recollect.memory.values.times import Clock

@@ -17,7 +17,8 @@ from uuid import uuid4
 from recollect.memory.background.sweep import Sweep, end_tasks
 from recollect.memory.ports.store import Store
 from recollect.memory.updates.right_of_way import RightOfWay
-from recollect.memory.updates.user_work import RETRY, StepWork, UserWork, WorkContext
+from recollect.memory.updates.step_work import StepWork
+from recollect.memory.updates.user_work import RETRY, UserWork, WorkContext
 from recollect.memory.updates.work_claim import LEASE
 from recollect.memory.values.times import Clock
 from recollect.memory.values.turn import Turn

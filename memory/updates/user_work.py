@@ -8,14 +8,15 @@ import asyncio
 import logging
 import math
 import random
-from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from recollect.memory.ports.store import Store
+from recollect.memory.updates.pending_turns import PendingTurns
 from recollect.memory.updates.right_of_way import RightOfWay
+from recollect.memory.updates.step_work import StepWork
 from recollect.memory.updates.work_claim import WorkClaim
 from recollect.memory.values.errors import RecollectError, StoreUnavailable, is_outage
 from recollect.memory.values.times import Clock
@@ -24,12 +25,8 @@ from recollect.memory.values.update import Step, StepName, Update, after_failure
 
 logger = logging.getLogger(__name__)
 
-BATCH = 100
 RETRY = timedelta(seconds=0.5)
 """How long to wait before the next try where another process holds the claim, or the store cannot be reached."""
-
-LATEST = timedelta(hours=1)
-"""How long to wait before deferred turns are looked at again; a new turn of the user ends the wait."""
 
 _TAKES_ALONG: Mapping[StepName, StepName] = {"index": "facts"}
 """The index step embeds what the facts step of its turn has taught, in one call with the turn's messages."""
@@ -37,32 +34,6 @@ TOGETHER_SECONDS = 1.0
 """The longest, in seconds, that a step waits for the one whose results it takes along, so that no model holds it up."""
 MOST_YIELDING = 4
 """The most pending updates with which a user's work gives way to their turns; with more it must catch up."""
-
-Save = Callable[[Update], Awaitable[None]]
-Deferred = Mapping[str, datetime | None]
-"""Turns, by id, whose step waits for other turns, with the time (UTC) at which it starts at the latest, if any."""
-
-
-class StepWork(Protocol):
-    """The work of one kind of step."""
-
-    @abstractmethod
-    async def run(self, turn: Turn, update: Update, save: Save) -> Update:
-        """Run the step for a committed turn and return the update with its results (not the step's own status).
-
-        Running it twice must have the effect of running it once. `save` durably records an intermediate state.
-        """
-        ...
-
-    @abstractmethod
-    async def deferred(self, turns: Sequence[tuple[Turn, Update]]) -> Deferred:
-        """Return those of `turns`, all with this step pending, that should wait for other turns."""
-        ...
-
-    @abstractmethod
-    async def take_back(self, turn: Turn) -> None:
-        """Remove what the step may have written for a turn that was deleted while the step ran."""
-        ...
 
 
 class Fenced(RecollectError):
@@ -104,13 +75,9 @@ class UserWork:
         self.wake = asyncio.Event()
         self._context = context
         self._claim = WorkClaim(context.store.updates, user_id, owner=context.owner, clock=context.clock)
-        self._turns: dict[str, Turn] = {}
-        self._updates: dict[str, Update] = {}
-        self._announced: dict[str, Turn] = {}
-        self._deferred: dict[StepName, Deferred] = {}
+        self._pending = PendingTurns(user_id, steps=context.steps, clock=context.clock)
         self._held_until: dict[str, float] = {}  # by turn
         self._unrecorded: dict[str, _Unrecorded] = {}  # by turn
-        self._more = True
         self._writing = asyncio.Lock()
 
     @property
@@ -120,27 +87,26 @@ class UserWork:
 
     def held(self, turn_id: str) -> Update | None:
         """Return the turn's update as this work last recorded it, or was told of it; None if it knows no such turn."""
-        announced = self._announced.get(turn_id)
-        return self._updates.get(turn_id) or (announced.update if announced is not None else None)
+        return self._pending.held(turn_id)
 
     def announce(self, committed: Turn) -> None:
         """Hand over a turn that this process has just committed: its message need not be read again."""
-        self._announced[committed.message.turn_id] = committed
+        self._pending.announce(committed)
 
     def deferred_steps(self, turn_id: str) -> dict[StepName, datetime | None]:
         """Return the turn's steps that wait for other turns, and when each starts at the latest."""
-        return {name: deferred[turn_id] for name, deferred in self._deferred.items() if turn_id in deferred}
+        return self._pending.deferred_steps(turn_id)
 
     async def run(self) -> datetime | None:
         """Work until nothing is due; return when to start again, or None if nothing is left."""
         try:
             await self._give_way()
-            if not await self._claim.take(self._announced.keys()):
+            if not await self._claim.take(self._pending.announced):
                 return self._retry()
             try:
                 return await self._run_queues()
             finally:
-                await self._claim.release(all_ended=not self._updates and not self._more)
+                await self._claim.release(all_ended=self._pending.are_all_ended)
         except Fenced:
             logger.warning("fenced out by a later owner", extra={"action": "fenced"})
         except StoreUnavailable:
@@ -170,7 +136,7 @@ class UserWork:
                 await self._record_late(asyncio.get_running_loop().time())
                 held = [unrecorded.until for unrecorded in self._unrecorded.values()]
                 for name in self._context.steps:
-                    turn = None if name in tasks else self._due(name)
+                    turn = None if name in tasks else self._pending.due(name)
                     if turn is not None and (until := self._held(name, turn)) is not None:
                         held.append(until)
                     elif turn is not None:
@@ -179,7 +145,7 @@ class UserWork:
                     await self._record_late()
                     if self._has_to_read():
                         continue
-                    return self._next_due()
+                    return self._pending.next_due()
                 await self._wait_for_one(tasks, held)
                 for name, task in list(tasks.items()):
                     if task.done():
@@ -193,7 +159,7 @@ class UserWork:
 
     async def _give_way(self) -> None:
         """Wait while a turn of the user works, so that this work holds up neither its recall nor its writes."""
-        if len(self._updates) <= MOST_YIELDING:
+        if len(self._pending.updates) <= MOST_YIELDING:
             await self._context.way.given(self.user_id)
 
     async def _wait_for_one(self, tasks: Mapping[StepName, asyncio.Task[None]], held: Sequence[float]) -> None:
@@ -202,7 +168,7 @@ class UserWork:
         A step that is `held` until a time of the event loop ends the wait too.
         """
         wake = asyncio.create_task(self.wake.wait(), name="update-wake")
-        due = self._next_due(besides=tasks)
+        due = self._pending.next_due(besides=tasks)
         left = [until - asyncio.get_running_loop().time() for until in held]
         if due is not None:
             left.append((due - self._context.clock()).total_seconds())
@@ -218,57 +184,17 @@ class UserWork:
             return
         # Cleared before reading: a turn that is announced during the query is then read by the next one.
         self.wake.clear()
-        limit = len(self._updates) + BATCH
-        known = [turn.message for turn in self._announced.values()]
-        found = await self._context.store.updates.pending(self.user_id, limit=limit, by_time=True, known=known)
-        self._more = len(found) == limit
-        if not await self._claim.covers([turn.message.turn_id for turn in found]):
+        if not await self._pending.read(self._context.store.updates, self._claim):
             raise Fenced
-        for turn in found:
-            turn_id = turn.message.turn_id
-            if turn.update is not None and turn_id not in self._updates:
-                self._turns[turn_id], self._updates[turn_id] = turn, turn.update
-        for message in known:
-            del self._announced[message.turn_id]
-        # An import goes on while its turns are worked on: older turns that arrive later still run first.
-        self._updates = dict(sorted(self._updates.items(), key=lambda item: self._time(item[0])))
-
-    def _time(self, turn_id: str) -> datetime:
-        """Return when the turn was answered, which orders the work."""
-        turn = self._turns[turn_id]
-        return (turn.reply or turn.message).created_at
 
     async def _defer(self) -> None:
-        """Ask each kind of step which turns it defers, and wake those who wait for newly deferred turns."""
-        for name, step in self._context.steps.items():
-            pending = [
-                (self._turns[turn_id], update)
-                for turn_id, update in self._updates.items()
-                if name in update.steps and update.steps[name].status == "pending"
-            ]
-            known = self._deferred.get(name, {})
-            self._deferred[name] = await step.deferred(pending)
-            for turn_id in self._deferred[name].keys() - known.keys():
-                self._context.recorded(self.user_id, turn_id, self._updates[turn_id])
+        """Ask which turns wait for others, and wake those who wait for the newly deferred ones."""
+        for turn_id in await self._pending.defer():
+            self._context.recorded(self.user_id, turn_id, self._pending.updates[turn_id])
 
     def _has_to_read(self) -> bool:
         """Tell whether `wake` is set, or a queue is empty while the last query did not return all pending turns."""
-        return self.wake.is_set() or (self._more and any(self._pending(name) is None for name in self._context.steps))
-
-    def _pending(self, name: StepName) -> tuple[str, Step] | None:
-        """Return the oldest turn whose step of this kind is pending and not deferred; later turns wait for it."""
-        deferred = self._deferred.get(name, {})
-        for turn_id, update in self._updates.items():
-            step = update.steps.get(name)
-            if step is not None and step.status == "pending" and turn_id not in deferred:
-                return turn_id, step
-        return None
-
-    def _due(self, name: StepName) -> Turn | None:
-        pending = self._pending(name)
-        if pending is None or not pending[1].is_due(self._context.clock()):
-            return None
-        return self._turns[pending[0]]
+        return self.wake.is_set() or self._pending.are_short()
 
     def _held(self, name: StepName, turn: Turn) -> float | None:
         """Return until when (of the loop's time) the step waits for the first try of the one whose results it takes.
@@ -276,27 +202,16 @@ class UserWork:
         None if it need not wait.
         """
         turn_id, taken = turn.message.turn_id, _TAKES_ALONG.get(name)
-        before = self._pending(taken) if taken is not None else None
+        before = self._pending.first(taken) if taken is not None else None
         if before is None or before[0] != turn_id or before[1].tries or not before[1].is_due(self._context.clock()):
             return None
         now = asyncio.get_running_loop().time()
         until = self._held_until.setdefault(turn_id, now + TOGETHER_SECONDS)
         return until if now < until else None
 
-    def _next_due(self, *, besides: Container[StepName] = ()) -> datetime | None:
-        """Return when the next step comes due: at the end of a back-off or of a deferral."""
-        names: list[StepName] = [name for name in self._context.steps if name not in besides]
-        pending = [self._pending(name) for name in names]
-        due = [found[1].due_at for found in pending if found and found[1].due_at]
-        latest = self._context.clock() + LATEST
-        for name in names:
-            deferred: Deferred = self._deferred.get(name, {})
-            due += [until or latest for until in deferred.values()]
-        return min(due, default=None)
-
     async def _run_step(self, name: StepName, turn: Turn) -> None:
         turn_id = turn.message.turn_id
-        given = self._updates[turn_id]
+        given = self._pending.updates[turn_id]
         step = given.steps[name]
 
         async def save(update: Update) -> None:
@@ -358,8 +273,8 @@ class UserWork:
         After a kill before that the step runs once more, as after one between a step and its record.
         """
         async with self._writing:
-            update = self._updates[turn_id]
-            self._updates[turn_id] = replace(update, **learned, steps={**update.steps, name: ended})
+            update = self._pending.updates[turn_id]
+            self._pending.updates[turn_id] = replace(update, **learned, steps={**update.steps, name: ended})
             self._unrecorded[turn_id] = _Unrecorded(name, asyncio.get_running_loop().time() + TOGETHER_SECONDS)
 
     async def _record_late(self, now: float = math.inf) -> None:
@@ -367,14 +282,16 @@ class UserWork:
         for turn_id in [turn_id for turn_id, waits in self._unrecorded.items() if waits.until <= now]:
             async with self._writing:
                 if turn_id in self._unrecorded:  # else another record came first
-                    await self._write(self._unrecorded[turn_id].name, self._turns[turn_id], self._updates[turn_id])
+                    await self._write(
+                        self._unrecorded[turn_id].name, self._pending.turns[turn_id], self._pending.updates[turn_id]
+                    )
 
     async def _record(self, name: StepName, step: Step, turn: Turn, learned: Mapping[str, Any]) -> None:
         """Write the turn's update with this step and the fields that it changed; keep what other steps recorded."""
         # A turn's steps run in several queues at once, and the store writes an update whole: to read the held update,
         # change it and write it must not interleave. The generation refuses the write of a process that lost its claim.
         async with self._writing:
-            update = self._updates[turn.message.turn_id]
+            update = self._pending.updates[turn.message.turn_id]
             await self._write(name, turn, replace(update, **learned, steps={**update.steps, name: step}))
 
     async def _write(self, name: StepName, turn: Turn, update: Update) -> None:
@@ -383,11 +300,11 @@ class UserWork:
         if not await self._claim.record(turn, update):
             await self._let_go(name, turn)
             raise Fenced
-        self._updates[turn_id] = update
+        self._pending.updates[turn_id] = update
         self._unrecorded.pop(turn_id, None)
         self._context.recorded(self.user_id, turn_id, update)
         if update.status != "pending":
-            del self._updates[turn_id], self._turns[turn_id]
+            self._pending.end(turn_id)
             self._held_until.pop(turn_id, None)
 
     async def _let_go(self, name: StepName, turn: Turn) -> None:

@@ -184,6 +184,11 @@ class MemoryConfig:
         if getattr(self, new) == getattr(type(self), new, None):
             object.__setattr__(self, new, value)
 
+    @property
+    def names_provider(self) -> bool:
+        """Whether the chat has a provider; without one the built-in offline models answer."""
+        return bool(self.provider or self.api_key or self.base_url)
+
     def replace(self, **changes: Any) -> "MemoryConfig":
         """Return a copy with `changes`."""
         return _replace(self, **changes)

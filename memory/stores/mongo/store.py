@@ -28,12 +28,13 @@ from recollect.memory.stores.mongo.imports import MongoImports
 from recollect.memory.stores.mongo.keys import MongoKeys
 from recollect.memory.stores.mongo.leaps import users_of_any
 from recollect.memory.stores.mongo.queue import LEASE, MongoThreadQueue
-from recollect.memory.stores.mongo.records.embedder_choices import MongoEmbedderChoices
+from recollect.memory.stores.mongo.records.schema_record import SchemaRecord
 from recollect.memory.stores.mongo.schema import prepare
 from recollect.memory.stores.mongo.sessions import MongoSessions
 from recollect.memory.stores.mongo.threads import MongoThreads
 from recollect.memory.stores.mongo.timeline import MongoTimeline
 from recollect.memory.stores.mongo.updates import MongoUpdates
+from recollect.memory.stores.text_record import RecordedChoices
 from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
 
 _BATCH_USERS = 500
@@ -59,7 +60,7 @@ class MongoStore(Store):
         self.sessions = MongoSessions(connection)
         self.client_records = MongoClientRecords(connection)
         self.filter_terms = MongoFilterTerms(connection)
-        self.embedder_choices = MongoEmbedderChoices(connection)
+        self.embedder_choices = RecordedChoices(SchemaRecord(connection, "embedders"))
         self.erasures = MongoErasures(connection)
         self._connection = connection
 

@@ -12,6 +12,7 @@ from recollect.memory.stores.sqlite.narrowed import ITEMS, terms_json
 from recollect.memory.stores.sqlite.rows import message_columns, to_message
 from recollect.memory.stores.sqlite.single_record import SingleRecord
 from recollect.memory.stores.stored_terms import StoredTerms, made_ends, terms_of
+from recollect.memory.stores.text_record import ValueRecord
 from recollect.memory.values.filtering.keys import FilterKeys
 from recollect.memory.values.filtering.narrowing import ItemKind
 from recollect.memory.values.filtering.terms import metadata_terms
@@ -51,7 +52,7 @@ class SqliteFilterTerms(FilterTerms):
     def __init__(self, database: SqliteDatabase, keys: FilterKeys) -> None:
         self._database = database
         self._keys = keys
-        self._record = SingleRecord(database, "filter_filling")
+        self._filling = ValueRecord(SingleRecord(database, "filter_filling"), Filling.of_text)
 
     @override
     async def between(self, user_id: str, low: str, high: str, *, limit: int) -> list[str]:
@@ -73,12 +74,11 @@ class SqliteFilterTerms(FilterTerms):
 
     @override
     async def filling(self) -> Filling | None:
-        content = await self._record.read()
-        return None if content is None else Filling.of_text(content)
+        return await self._filling.read()
 
     @override
     async def record(self, filling: Filling, *, seen: Filling | None) -> bool:
-        return await self._record.replace(filling.as_text(), seen=None if seen is None else seen.as_text())
+        return await self._filling.replace(filling, seen=seen)
 
     def _made(self, kind: ItemKind, row: Row) -> Sequence[Any]:
         """Return an item's name and metadata as they were read, its terms, and the keys that made them."""

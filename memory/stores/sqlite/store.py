@@ -12,16 +12,17 @@ from recollect.memory.stores.sqlite.conversations import SqliteConversations
 from recollect.memory.stores.sqlite.counts import SqliteCounts
 from recollect.memory.stores.sqlite.database import SqliteDatabase, open_database
 from recollect.memory.stores.sqlite.documents import SqliteDocuments
-from recollect.memory.stores.sqlite.embedder_choices import SqliteEmbedderChoices
 from recollect.memory.stores.sqlite.erasures import SqliteErasures
 from recollect.memory.stores.sqlite.facts import SqliteFacts
 from recollect.memory.stores.sqlite.filter_terms import SqliteFilterTerms
 from recollect.memory.stores.sqlite.imports import SqliteImports
 from recollect.memory.stores.sqlite.keys import SqliteKeys
 from recollect.memory.stores.sqlite.sessions import SqliteSessions
+from recollect.memory.stores.sqlite.single_record import SingleRecord
 from recollect.memory.stores.sqlite.threads import SqliteThreads
 from recollect.memory.stores.sqlite.timeline import SqliteTimeline
 from recollect.memory.stores.sqlite.updates import SqliteUpdates
+from recollect.memory.stores.text_record import RecordedChoices
 from recollect.memory.stores.thread_queue import LocalThreadQueue
 from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
 
@@ -63,7 +64,7 @@ class SqliteStore(Store):
         self.rate_leases = None
         self.sessions = SqliteSessions(database)
         self.client_records = SqliteClientRecords(database)
-        self.embedder_choices = SqliteEmbedderChoices(database)
+        self.embedder_choices = RecordedChoices(SingleRecord(database, "embedder_choice"))
         self.filter_terms = SqliteFilterTerms(database, keys)
         self.erasures = SqliteErasures(database)
         self._database = database

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from recollect.memory.ports.store import Store
+from recollect.memory.updates.step_work import Deferred, Save, StepWork
 from recollect.memory.updates.updater import Updater
-from recollect.memory.updates.user_work import Deferred, Save, StepWork
 from recollect.memory.values.times import utc_now
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import StepName, Update

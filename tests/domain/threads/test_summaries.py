@@ -19,8 +19,8 @@ from recollect.memory.threads.summary_prompt import TURNS_TOKENS, first_call, su
 from recollect.memory.threads.summary_step import SummaryStep, summary_is_owed
 from recollect.memory.threads.summary_text import cut_at_sentence, cut_at_word, readable_summary, summary_sentences
 from recollect.memory.threads.window import read_window
+from recollect.memory.updates.step_work import StepWork
 from recollect.memory.updates.updater import Updater
-from recollect.memory.updates.user_work import StepWork
 from recollect.memory.values.errors import ModelTimeout, ModelUnavailable, UnreadableAnswer
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.thread_record import ThreadRecord

@@ -10,7 +10,8 @@ import pytest
 
 from recollect.memory.ports.store import Store
 from recollect.memory.stores.sqlite import open_sqlite_store
-from recollect.memory.updates.user_work import BATCH, TOGETHER_SECONDS
+from recollect.memory.updates.pending_turns import BATCH
+from recollect.memory.updates.user_work import TOGETHER_SECONDS
 from recollect.memory.updates.work_claim import LEASE
 from recollect.memory.values.decision import Change
 from recollect.memory.values.errors import ModelUnavailable, StoreUnavailable, UnreadableAnswer

@@ -20,29 +20,25 @@ from tests.service.support.stopped_start import stopped_start
 NOWHERE = "http://127.0.0.1:1"
 SECRET = "sk-very-secret-hunter2"
 HEAVY = (
-    *(
-        "aiosqlite",
-        "fastembed",
-        "jinja2",
-        "rich",
-        "langchain_core",
-        "langchain_openai",
-        "langgraph",
-        "langsmith",
-        "mcp",
-        "numpy",
-    ),
-    *(
-        "onnxruntime",
-        "openai",
-        "opentelemetry.sdk",
-        "prompt_toolkit",
-        "pymongo",
-        "pypdf",
-        "qdrant_client",
-        "qdrant_edge",
-        "recollect.memory.providers.offline",
-    ),
+    "aiosqlite",
+    "fastembed",
+    "jinja2",
+    "langchain_core",
+    "langchain_openai",
+    "langgraph",
+    "langsmith",
+    "mcp",
+    "numpy",
+    "onnxruntime",
+    "openai",
+    "opentelemetry.sdk",
+    "prompt_toolkit",
+    "pymongo",
+    "pypdf",
+    "qdrant_client",
+    "qdrant_edge",
+    "recollect.memory.providers.offline",
+    "rich",
 )
 """Modules that the application imports when they are chosen, used or, as the graph's, beside the start."""
 

@@ -41,8 +41,9 @@ def test_nothing_is_embedded_where_nothing_lies_beyond_the_window(
         (embedded,) = embeddings_of(model, said)  # its own index step, after the reply
         assert embedded[:2] == [said, "All right."]
     beyond = f"{user} says more."
-    served.turn(beyond, user=user, memory={"window": 2})
+    turn = served.turn(beyond, user=user, memory={"window": 2})
     assert embeddings_of(model, beyond)[0] == [beyond]
+    served.settled(turn["turn_id"], user=user)  # so that its extraction takes no later test's answer
 
 
 def test_notes_of_the_windows_own_turns_are_not_searched_for(served: Service, model: FakeOpenAI, user: str) -> None:

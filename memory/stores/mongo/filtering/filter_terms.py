@@ -11,6 +11,7 @@ from recollect.memory.stores.mongo.filtering.narrowed import ITEMS
 from recollect.memory.stores.mongo.message_document import MESSAGE_ONLY, to_message
 from recollect.memory.stores.mongo.records.schema_record import SchemaRecord
 from recollect.memory.stores.stored_terms import StoredTerms, made_ends, terms_of
+from recollect.memory.stores.text_record import ValueRecord
 from recollect.memory.values.filtering.terms import metadata_terms
 
 _PORTION = 100
@@ -22,7 +23,7 @@ class MongoFilterTerms(FilterTerms):
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
-        self._record = SchemaRecord(connection, "filters")
+        self._filling = ValueRecord(SchemaRecord(connection, "filters"), Filling.of_text)
 
     @override
     async def between(self, user_id: str, low: str, high: str, *, limit: int) -> list[str]:
@@ -58,12 +59,11 @@ class MongoFilterTerms(FilterTerms):
 
     @override
     async def filling(self) -> Filling | None:
-        content = await self._record.read()
-        return None if content is None else Filling.of_text(content)
+        return await self._filling.read()
 
     @override
     async def record(self, filling: Filling, *, seen: Filling | None) -> bool:
-        return await self._record.replace(filling.as_text(), seen=None if seen is None else seen.as_text())
+        return await self._filling.replace(filling, seen=seen)
 
     def _made(self, collection: str, document: Record) -> Record:
         keys = self._connection.keys

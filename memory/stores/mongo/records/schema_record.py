@@ -3,25 +3,27 @@
 from dataclasses import dataclass
 
 from pymongo.errors import DuplicateKeyError
+from typing_extensions import override
 
 from recollect.memory.stores.mongo.connection import MARK, SCHEMA, MongoConnection
+from recollect.memory.stores.text_record import TextRecord
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaRecord:
+class SchemaRecord(TextRecord):
     """The record with the id `key`, which names nobody."""
 
     connection: MongoConnection
     key: str
 
+    @override
     async def read(self) -> str | None:
-        """Return its content, or None if it was never written."""
         async with self.connection.use() as database:
             found = await database[SCHEMA].find_one({"_id": self.key})
         return None if found is None else found["content"]
 
+    @override
     async def replace(self, content: str, *, seen: str | None) -> bool:
-        """Write `content` in place of `seen` (None: nothing yet); return False where something else stands there."""
         async with self.connection.use() as database:
             if seen is None:
                 try:
