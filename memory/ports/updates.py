@@ -40,7 +40,7 @@ class Updates(Protocol):
     async def pending(
         self, user_id: str, *, limit: int, by_time: bool = False, known: Collection[Message] = ()
     ) -> list[Turn]:
-        """Return the user's turns whose update is pending, in the order of their commits.
+        """Return the user's turns whose update is pending, in the order of their commits, without their results.
 
         With `by_time`, order them by their replies' `created_at`, then by commit: an imported turn has the time at
         which it took place. `known` are messages that the user's turns begin with, as they are stored: they need not be

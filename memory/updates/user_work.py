@@ -218,12 +218,12 @@ class UserWork:
             nonlocal given
             if not self._context.slots[name].locked():  # others need the slot, which this step holds
                 await self._give_way()
+            if name in _TAKES_ALONG.values():
+                await self._record_late()  # what the turns before have taught is done before this turn's is planned
             await self._record(name, step, turn, _learned(given, update))
             given = update
 
         async with self._context.slots[name]:
-            if name in _TAKES_ALONG.values():
-                await self._record_late()  # what the turns before have taught is done before this turn learns
             try:
                 learned = _learned(given, await self._context.steps[name].run(turn, given, save))
                 ended = Step(status="done", tries=step.tries + 1, attempts=step.attempts)

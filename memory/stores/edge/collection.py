@@ -13,8 +13,9 @@ from typing_extensions import override
 from recollect.memory.background.batches import batches
 from recollect.memory.ports.vector_index import Entry, Match, Point, PointStore, Query, SparseVector, Vector
 from recollect.memory.stores.edge.place import mark_deleted
-from recollect.memory.stores.edge.selection import among, equals, named, owned_by, owner_of, params_of, request_of
+from recollect.memory.stores.edge.selection import among, named, owned_by, owner_of, params_of, request_of
 from recollect.memory.stores.edge.shard import OWNER, close_shard, engine_errors, open_shard
+from recollect.memory.stores.edge.turn_points import TurnPoints
 from recollect.memory.stores.points import (
     BM25,
     DENSE,
@@ -22,7 +23,6 @@ from recollect.memory.stores.points import (
     METADATA,
     TERMS,
     THREAD,
-    TURN,
     USER,
     TermsOwed,
     check_owners,
@@ -32,7 +32,6 @@ from recollect.memory.stores.points import (
     checked_words,
     cosine_of_score,
     payload_of,
-    raw_score,
     read_entry,
     read_fingerprint,
     read_terms,
@@ -50,15 +49,12 @@ _READERS = 1
 _BATCH = 64
 # The log grows by about 5 KB a point until a flush, which takes about 30 ms at 100,000 points.
 _FLUSH_EVERY = 1_000
-_MOST_EXCLUDED = 100_000
 _MOST_VALUES = 10_000_000
 
 Answer = TypeVar("Answer")
 PointId = str | int
 """A point's id as the engine gives it."""
 _Asked = tuple[Query, list[float] | SparseVector | None]
-_Turns = tuple[str, tuple[str, ...]]
-"""A user and turns of theirs."""
 
 
 async def open_edge_collection(path: Path, *, dimension: int, keys: FilterKeys = NO_KEYS) -> "EdgeCollection":
@@ -103,6 +99,7 @@ class EdgeCollection(PointStore):
         self._dimension = dimension
         self._keys = keys
         self._writer, self._readers = threads
+        self._turn_points = TurnPoints(shard)
         self._unflushed = 0
         self._closing: asyncio.Future[None] | None = None
 
@@ -227,29 +224,34 @@ class EdgeCollection(PointStore):
 
     def _matches(self, query: Query, vector: list[float]) -> list[Match]:
         (found,) = self._found([(query, vector)], with_payload=True)
-        return [_match(point) for point in found]
+        return [_match(found_id, point) for found_id, point in found.items()]
 
     def _ranked(self, asked: Sequence[_Asked]) -> list[dict[str, float]]:
-        return [
-            {str(point.id): raw_score(query, point.score) for point in points}
-            for (query, _), points in zip(asked, self._found(asked), strict=True)
-        ]
+        return [_raw_scores(query, points) for (query, _), points in zip(asked, self._found(asked), strict=True)]
 
     def _entries(self, ids: Sequence[str]) -> list[Entry]:
         wanted: list[edge.PointId] = list(ids)
         found = self._shard.retrieve(wanted, with_payload=True, with_vector=False)
         return [read_entry(str(record.id), record.payload or {}) for record in found]
 
-    def _found(self, asked: Sequence[_Asked], *, with_payload: bool = False) -> list[list[edge.ScoredPoint]]:
-        """Return the best points of each query. Points of excluded turns are few: find them, then drop them."""
-        before = self._excluded(asked)
-        found = [self._query(query, vector, len(before[_key(query)]), with_payload) for query, vector in asked]
-        after = self._excluded(asked)  # The writer may have stored one meanwhile.
-        kept = list[list[edge.ScoredPoint]]()
-        for (query, _), points in zip(asked, found, strict=True):
-            dropped = before[_key(query)] | after[_key(query)]
-            kept.append([point for point in points if point.id not in dropped][: query.limit] if dropped else points)
+    def _found(self, asked: Sequence[_Asked], *, with_payload: bool = False) -> "list[dict[str, edge.ScoredPoint]]":
+        """Return the best points of each query by id. Points of excluded turns are few: find them, then drop them."""
+        before = [self._excluded(query) for query, _ in asked]
+        found = [
+            self._query(query, vector, len(excluded), with_payload)
+            for (query, vector), excluded in zip(asked, before, strict=True)
+        ]
+        kept = list[dict[str, edge.ScoredPoint]]()
+        for (query, _), excluded, points in zip(asked, before, found, strict=True):
+            dropped = excluded | self._excluded(query)  # The writer may have stored one meanwhile.
+            # An id is made anew each time that it is read.
+            named = {str(point.id): point for point in points}
+            left = [(found_id, point) for found_id, point in named.items() if found_id not in dropped]
+            kept.append(dict(left[: query.limit]) if dropped else named)
         return kept
+
+    def _excluded(self, query: Query) -> frozenset[str]:
+        return self._turn_points.of(query.scope.user_id, query.exclude_turns)
 
     def _query(
         self, query: Query, vector: list[float] | SparseVector | None, excluded: int, with_payload: bool
@@ -263,19 +265,6 @@ class EdgeCollection(PointStore):
     def _params(self, query: Query, limit: int) -> edge.SearchParams:
         """Return how the query's vector is compared with others; a benchmark compares in other ways."""
         return params_of(query, limit)
-
-    def _excluded(self, asked: Sequence[_Asked]) -> "dict[_Turns, set[edge.PointId]]":
-        """Return the points of excluded turns; look up turns that several queries of the batch exclude only once."""
-        return {key: self._points_of(*key) for key in {_key(query) for query, _ in asked}}
-
-    def _points_of(self, user_id: str, turn_ids: tuple[str, ...]) -> "set[edge.PointId]":
-        if not turn_ids:
-            return set()
-        of_turns = edge.FieldCondition(TURN, match=edge.MatchAny(list(turn_ids)))
-        chosen = edge.Filter(must=[equals(USER, user_id), of_turns])
-        request = edge.ScrollRequest(limit=_MOST_EXCLUDED, filter=chosen, with_payload=False, with_vector=False)
-        records, _ = self._shard.scroll(request)
-        return {record.id for record in records}
 
     async def _values(self, field: str, scope: Scope | None) -> list[str]:
         """Return the distinct values of `field` in the scope's points."""
@@ -317,7 +306,8 @@ class EdgeCollection(PointStore):
         return written
 
     def _put(self, points: Sequence[edge.Point]) -> None:
-        self._shard.update(edge.UpdateOperation.upsert_points(list(points)))
+        with self._turn_points.writing():
+            self._shard.update(edge.UpdateOperation.upsert_points(list(points)))
         self._count_written(len(points))
 
     def _count_written(self, points: int) -> None:
@@ -335,7 +325,8 @@ class EdgeCollection(PointStore):
         there = self._shard.count(edge.CountRequest(filter=chosen))
         if there:
             self._mark()
-            self._shard.update(edge.UpdateOperation.delete_points_by_filter(chosen))
+            with self._turn_points.writing():
+                self._shard.update(edge.UpdateOperation.delete_points_by_filter(chosen))
             self._folder.check()
         return there
 
@@ -375,8 +366,10 @@ async def _run(threads: ThreadPoolExecutor, work: Callable[[], Answer]) -> Answe
     return await asyncio.wrap_future(future)
 
 
-def _key(query: Query) -> _Turns:
-    return query.scope.user_id, tuple(query.exclude_turns)
+def _raw_scores(query: Query, points: "Mapping[str, edge.ScoredPoint]") -> dict[str, float]:
+    if query.channel == BM25:
+        return {found: point.score for found, point in points.items()}
+    return {found: cosine_of_score(point.score) for found, point in points.items()}
 
 
 def _record(point: Point, dimension: int, keys: FilterKeys) -> edge.Point:
@@ -392,10 +385,10 @@ def _stored(record: edge.Record) -> "dict[str, edge.NamedVector]":
     return cast("dict[str, edge.NamedVector]", record.vector or {})
 
 
-def _match(found: edge.ScoredPoint) -> Match:
+def _match(found_id: str, found: edge.ScoredPoint) -> Match:
     vectors = cast("dict[str, Vector] | None", found.vector)
     return Match(
-        entry=read_entry(str(found.id), found.payload or {}),
+        entry=read_entry(found_id, found.payload or {}),
         similarity=cosine_of_score(found.score),
         dense=None if vectors is None else vectors[DENSE],
     )

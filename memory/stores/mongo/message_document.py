@@ -111,10 +111,10 @@ def to_turn(message: Record, reply: Record | None) -> Turn:
 
 
 def answered(message: Message, reply: Record) -> Turn:
-    """Return the turn of `message` and its reply's document."""
+    """Return the turn of `message` and its reply's document, which may have been read without its result."""
     return Turn(
         message,
         to_message(reply),
-        result=from_json(reply["result"]),
+        result=from_json(reply["result"]) if "result" in reply else None,
         update=update_from_json(reply["update"]),
     )

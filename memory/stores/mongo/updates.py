@@ -62,7 +62,7 @@ class MongoUpdates(Updates):
             return []
         async with self._connection.use() as database:
             messages = database[CONVERSATIONS]
-            found = messages.find({"user_id": user_id, "status": "pending"})
+            found = messages.find({"user_id": user_id, "status": "pending"}, {"result": False})
             replies = await found.sort([*(_TIMES if by_time else _COMMITS)]).limit(limit).to_list()
             turns, orphans = await turns_of(database, replies, known)
             if orphans:

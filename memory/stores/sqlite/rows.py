@@ -76,8 +76,12 @@ def to_exchange(row: Row) -> Exchange:
 
 
 def to_turn(row: Row) -> Turn:
-    """Return the turn of a row of `turn_columns`; the reply's are NULL in an unfinished turn."""
+    """Return the turn of a row of `turn_columns`; the reply's are NULL in an unfinished turn.
+
+    The result is NULL too where a query leaves it out, because it is long and nobody looks at it.
+    """
     result, update = row[-2:]
     if update is None:
         return Turn(to_message(row))
-    return Turn(to_message(row), to_message(row[_WIDTH:]), result=from_json(result), update=update_from_json(update))
+    message, reply, read = to_message(row), to_message(row[_WIDTH:]), update_from_json(update)
+    return Turn(message, reply, result=None if result is None else from_json(result), update=read)

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from recollect.memory.ports.updates import Backlog, Claim, Updates
 from recollect.memory.stores.sqlite.database import SqliteDatabase
-from recollect.memory.stores.sqlite.rows import to_turn, turn_columns
+from recollect.memory.stores.sqlite.rows import exchange_columns, to_turn, turn_columns
 from recollect.memory.stores.update_json import is_indexed, update_to_json
 from recollect.memory.values.times import from_ms
 from recollect.memory.values.turn import Message, Turn
@@ -26,7 +26,7 @@ SELECT user_id FROM messages INDEXED BY messages_pending
 WHERE status = 'pending' GROUP BY user_id ORDER BY min(seq) LIMIT ?
 """
 PENDING = f"""
-SELECT {turn_columns()}
+SELECT {exchange_columns()}, NULL, reply.update_json
 FROM messages AS reply INDEXED BY messages_pending CROSS JOIN messages AS message
 ON message.user_id = reply.user_id AND message.turn_id = reply.turn_id AND message.role = 'user'
 WHERE reply.user_id = ? AND reply.status = 'pending' ORDER BY reply.seq LIMIT ?

@@ -67,9 +67,9 @@ async def test_the_sweep_finds_what_nobody_announced(store: Store) -> None:
 async def test_a_step_that_waits_never_blocks_another_kind(store: Store, waiting: str) -> None:
     stuck, free = Scripted(), Scripted()
     facts, index = (stuck, free) if waiting == "facts" else (free, stuck)
+    names = await finish_all(store, 3)
+    stuck.fail(names[0], *[ModelUnavailable()] * 1_000)
     async with updater(store, facts=facts, index=index) as works:
-        names = await finish_all(store, 3)
-        stuck.fail(names[0], *[ModelUnavailable()] * 1_000)
         works.notify("ada")
         await eventually(lambda: free.done == names and stuck.started != [])
         assert stuck.done == []

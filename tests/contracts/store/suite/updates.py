@@ -39,7 +39,8 @@ class UpdatesContract:
         await finish(store, "turn1", user_id="bob", update=owed())
         assert await store.conversations.commit(answer(early), result={"n": 1}, update=owed())
         pending = await store.updates.pending("ada", limit=9)
-        assert pending == [await turn_of(store, "middle"), await turn_of(store, "early")]
+        finished = [await turn_of(store, "middle"), await turn_of(store, "early")]
+        assert pending == [replace(turn, result=None) for turn in finished]
         assert await store.updates.pending("ada", limit=1) == pending[:1]
         assert await store.updates.pending("ada", limit=0) == []
         assert await store.updates.pending("eve", limit=9) == []
