@@ -47,7 +47,8 @@ async def load_window(state: State, runtime: Runtime) -> Json:
     async def fetch() -> Json:
         if not options.enabled or scope.thread_id is None:
             return empty
-        exchanges = await services.memory.recall.window(scope, options, before=before or None)
+        recall = services.memory.recall
+        exchanges = await live.window.get(lambda: recall.window(scope, options, before=before or None))
         stored = [message for exchange in exchanges for message in exchange.spoken]
         if placed is not None:
             messages = merged_history(placed.chat.history, placed.known, stored)
@@ -70,11 +71,12 @@ async def search_memories(state: State, runtime: Runtime) -> Json:
         if not options.enabled:
             return empty
         before = (accepted.position or None) if accepted else None
-        recalled = await services.memory.recall.search(
+        recall = services.memory.recall
+        recalled = await recall.search(
             scope,
             state["message"],
             options,
-            before=before,
+            window=lambda: live.window.get(lambda: recall.window(scope, options, before=before)),
             without=live.regenerated,
             known=placed.known.turn_ids if placed is not None else (),
         )

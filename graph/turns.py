@@ -283,6 +283,7 @@ class TurnRunner:
             choice=running.request.choice,
             rounds=self._rounds,
             fence=start.fence,
+            window=start.window,
         )
         return given, context
 

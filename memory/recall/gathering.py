@@ -1,7 +1,7 @@
 """Gathers the candidates of a request from the index: the user's own memory, and the documents that it reaches."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from recollect.memory.recall.filtering import Allowed
 from recollect.memory.recall.query import PreparedQuery
 from recollect.memory.recall.repeats import most_repeated
 from recollect.memory.recall.request import Request
-from recollect.memory.recall.retrieval import CHANNEL_LIMIT, CandidateQuery, retrieve
+from recollect.memory.recall.retrieval import CHANNEL_LIMIT, CandidateQuery, named_by_words, retrieve
 
 MOST_ROUNDS = 4
 """How often candidates are retrieved again at most, because repeats took the places."""
@@ -40,15 +40,26 @@ class Gathering:
         Raises:
             IndexUnavailable, StoreUnavailable, ModelUnavailable: the search is not possible now.
         """
-        found = await self._uncrowded(request, await self._candidate_query(request, query, allowed, now))
+        asked, words = await self._candidate_query(request, query, allowed, now), None
+        vector = request.prepared.vector if request.prepared is not None else None
+        if vector is None:
+            dense = await self.embedder.embed_query(query.dense_text)
+        elif vector.done():
+            dense = vector.result()
+        else:  # what needs no vector is asked for while the embedder works
+            dense, words = await asyncio.gather(vector, named_by_words(self.index, self._own(asked)))
+        found = await self._uncrowded(request, replace(asked, dense=dense), words)
         return [one for one in found if not request.shows(one.entry)]
 
-    async def _uncrowded(self, request: Request, query: CandidateQuery) -> list[Candidate]:
+    async def _uncrowded(
+        self, request: Request, query: CandidateQuery, words: Mapping[str, float] | None
+    ) -> list[Candidate]:
         """Retrieve candidates; where repeats take most places, retrieve again without their turns.
 
-        Who says the same a thousand times would otherwise leave no place for anything else.
+        Who says the same a thousand times would otherwise leave no place for anything else. `words` is what the user's
+        own memory names by words, where that was asked for before.
         """
-        found = {one.entry.id: one for one in await self._retrieved(request, query)}
+        found = {one.entry.id: one for one in await self._retrieved(request, query, words)}
         for _ in range(MOST_ROUNDS):
             repeated = most_repeated(one.entry for one in found.values())
             turns = dict.fromkeys(entry.turn_id for entry in repeated if entry.turn_id)
@@ -61,27 +72,36 @@ class Gathering:
             found |= {one.entry.id: one for one in more}
         return list(found.values())
 
-    async def _retrieved(self, request: Request, query: CandidateQuery) -> list[Candidate]:
+    def _own(self, query: CandidateQuery) -> CandidateQuery:
+        """Return the query for the user's own memory."""
+        return replace(query, kinds=tuple(kind for kind in query.kinds if kind != "document"))
+
+    async def _retrieved(
+        self, request: Request, query: CandidateQuery, words: Mapping[str, float] | None = None
+    ) -> list[Candidate]:
         """Retrieve candidates from the user's own memory and from the documents that the request reaches."""
-        kinds = tuple(kind for kind in query.kinds if kind != "document")
-        places = [replace(query, kinds=kinds)] if kinds else []
+        own = self._own(query)
+        places = [own] if own.kinds else []
         if "document" in query.kinds:
             owners = request.searchable.documents.items()
             places += [query.passages(owner, ids) for owner, ids in owners if ids is None or ids]
         if len(places) == 1:
-            return await retrieve(self.index, places[0])
-        found = await asyncio.gather(*(retrieve(self.index, place) for place in places))
+            return await retrieve(self.index, places[0], words if places[0] is own else None)
+        found = await asyncio.gather(
+            *(retrieve(self.index, place, words if place is own else None) for place in places)
+        )
         return [one for candidates in found for one in candidates]
 
     async def _candidate_query(
         self, request: Request, query: PreparedQuery, allowed: Allowed | None, now: datetime
     ) -> CandidateQuery:
+        """Return the query, without its vector."""
         options, fact_points = request.options, None
         if options.tags:
             fact_points = await self._tagged(request, options.tags, now)
         return CandidateQuery(
             scope=request.scope,
-            dense=await self.embedder.embed_query(query.dense_text),
+            dense=(),
             bm25=query.bm25,
             kinds=("fact",) if options.tags else options.kinds,
             exclude_turns=request.shown,

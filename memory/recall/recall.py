@@ -13,7 +13,7 @@ from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.request import Request
 from recollect.memory.recall.search import Search
 from recollect.memory.threads.agents_thread import agents_record
-from recollect.memory.threads.window import read_window
+from recollect.memory.threads.window import ReadWindow, read_window
 from recollect.memory.values.fact import by_weight, chosen_facts
 from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.mem_config import MemoryConfig
@@ -104,7 +104,7 @@ class Recall:
         text: str,
         options: RecallOptions,
         *,
-        before: int | None = None,
+        window: ReadWindow | None = None,
         without: str | None = None,
         known: Collection[str] = (),
     ) -> Recalled:
@@ -113,8 +113,8 @@ class Recall:
         The hits, best first, are past messages of where `options.scope` says, the user's notes, summaries of other
         archived threads, and passages of documents. Where none of these exist but what the window's turns said and
         taught, nothing is embedded or searched. Small documents that the thread has attached come first, whole, and do
-        not count for `top_k`. `before` is the position of the turn that is being answered, None where it is not stored
-        yet; `without` the id of a turn that is left out, because it is being regenerated; `known` the ids of further
+        not count for `top_k`. `window` reads the turns that are shown (without it they are the thread's last ones);
+        `without` is the id of a turn that is left out, because it is being regenerated; `known` are the ids of further
         turns that are shown already.
 
         Raises:
@@ -124,38 +124,45 @@ class Recall:
         if options.top_k == 0:
             return Recalled(await self._whole(await self._documents(scope, options)))
         searched = scope if options.scope == "thread" else Scope(scope.user_id)
-        most = options.window + len(known) + 1  # turns that are shown, the regenerated one among them
-        # Read side by side: the turn waits for one hop to the store in place of three.
-        documents, shown, count = await asyncio.gather(
-            self._documents(scope, options),
-            self.window(scope, options, before=before),
-            self.store.conversations.count_turns(searched, at_most=most + 1),
+        shown_besides = dict.fromkeys(known) if without is None else dict.fromkeys((without, *known))
+        most = options.window + len(shown_besides)
+        # Each round is read side by side: the turn waits for few hops to the store.
+        count, names = await asyncio.gather(
+            self.store.conversations.count_turns(searched, at_most=most + 1), self.vector_search.names(scope.user_id)
         )
-        whole = await self._whole(documents)
-        given = frozenset(hit.entry.id for hit in whole)
-        turns = [exchange.user.turn_id for exchange in shown]
-        if without is not None:
-            turns.append(without)
-        turns += [turn_id for turn_id in known if turn_id not in turns]
-        is_within = count <= len(turns) and documents.without(given).is_nothing
-        if is_within and not await self.store.facts.has_notes(Scope(searched.user_id), besides=turns):
-            return Recalled(whole)
-        preferred = scope.thread_id if options.scope == "auto" else None
-        is_beyond_window = preferred is not None and await self._has_turns_beyond(scope, len(shown))
-        request = Request(
-            searched,
-            text,
-            options,
-            shown=turns,
-            for_turn=True,
-            thread_id=scope.thread_id,
-            preferred=preferred,
-            is_beyond_window=is_beyond_window,
-            searchable=documents.without(given),
-            given=given,
-        )
-        found = await self.vector_search.find(request, now=self.clock())
-        return replace(found, hits=[*whole, *found.hits]) if whole else found
+        now, prepared = self.clock(), None
+        if count > most:  # whatever is shown, there is more to search: the embedder works while the store is read
+            prepared = await self.vector_search.begin(text, options, names=names, now=now)
+        try:
+            documents, shown, here = await asyncio.gather(
+                self._documents(scope, options),
+                window() if window is not None else self.window(scope, options),
+                self._count_preferred(scope, options, at_most=options.window + 1),
+            )
+            whole = await self._whole(documents)
+            given = frozenset(hit.entry.id for hit in whole)
+            turns = list(dict.fromkeys([*(exchange.user.turn_id for exchange in shown), *shown_besides]))
+            is_within = count <= len(turns) and documents.without(given).is_nothing
+            if is_within and not await self.store.facts.has_notes(Scope(searched.user_id), besides=turns):
+                return Recalled(whole)
+            request = Request(
+                searched,
+                text,
+                options,
+                shown=turns,
+                for_turn=True,
+                thread_id=scope.thread_id,
+                preferred=scope.thread_id if options.scope == "auto" else None,
+                is_beyond_window=here > len(shown),
+                searchable=documents.without(given),
+                given=given,
+                prepared=prepared,
+            )
+            found = await self.vector_search.find(request, now=now)
+            return replace(found, hits=[*whole, *found.hits]) if whole else found
+        finally:
+            if prepared is not None:
+                prepared.end()
 
     async def find(self, scope: Scope, text: str, options: RecallOptions, *, now: datetime | None = None) -> Recalled:
         """Search the thread, or all of the user's memory where `scope` has none, without a turn; best hits first.
@@ -189,8 +196,11 @@ class Recall:
         """Return the attached documents that a turn gets whole."""
         return await self.attachments.whole(documents) if documents.attached else []
 
-    async def _has_turns_beyond(self, scope: Scope, shown: int) -> bool:
-        return await self.store.conversations.count_turns(scope, at_most=shown + 1) > shown
+    async def _count_preferred(self, scope: Scope, options: RecallOptions, *, at_most: int) -> int:
+        """Return how many turns the thread has whose hits go first; 0 where there is no such thread."""
+        if options.scope != "auto" or scope.thread_id is None:
+            return 0
+        return await self.store.conversations.count_turns(scope, at_most=at_most)
 
 
 def _say(text: str, action: str, scope: Scope, **counts: int) -> None:

@@ -1,14 +1,39 @@
 """A search as its caller asks for it."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from recollect.memory.background.scanning import MOST_CHECKED
-from recollect.memory.ports.vector_index import Entry
+from recollect.memory.ports.vector_index import Entry, Kind
 from recollect.memory.recall.attachments import NOTHING, SearchableDocuments
 from recollect.memory.recall.coverage.coverage_questions import WANTED, why_covered
+from recollect.memory.recall.query import PreparedQuery
 from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.temporal.interval_questions import asks_for_nothing_else
+from recollect.memory.temporal.temporal import Found
 from recollect.memory.values.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A search's text, taken apart, with the time that it names. `vector` is the query's, if it was asked for already.
+
+    Whoever has asked for the vector calls `end`.
+    """
+
+    query: PreparedQuery
+    named: Found | None
+    vector: "asyncio.Future[Sequence[float]] | None" = None
+
+    def asks_for_time_alone(self, kinds: Collection[Kind]) -> bool:
+        """Tell whether a search for these kinds is to give the messages of a period, unranked."""
+        return self.named is not None and "episode" in kinds and asks_for_nothing_else(self.named.rest)
+
+    def end(self) -> None:
+        """Give up a vector that nobody waits for any more; its failure is told to those who did."""
+        if self.vector is not None and not self.vector.cancel() and not self.vector.cancelled():
+            self.vector.exception()
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +45,7 @@ class Request:
     the thread whose hits go before those of the user's other threads, unless these score more by `scope_margin`:
     `scope` is the user's then. It names candidates of its own if it `is_beyond_window`, so that it has turns that the
     caller does not show. `searchable` are the documents to search, `given` the ids of those that the caller shows
-    already.
+    already. `prepared` is the text as it was prepared before, if it was.
     """
 
     scope: Scope
@@ -33,6 +58,7 @@ class Request:
     is_beyond_window: bool = True
     searchable: SearchableDocuments = NOTHING
     given: frozenset[str] = frozenset()
+    prepared: Prepared | None = None
 
     @property
     def fact_homes(self) -> frozenset[str | None] | None:

@@ -70,6 +70,10 @@ class CandidateQuery:
             asked.append(self._query("dense", kinds, self.period))
         return asked
 
+    def listing_by_words(self) -> list[Query]:
+        """Return the one of the first round's queries that needs no vector of the text."""
+        return [query for query in self.listing() if query.channel == "bm25"]
+
     def listing_of_thread(self) -> list[Query]:
         """Return the query in which the preferred thread names candidates of its own; none where there is no thread."""
         if self.preferred is None:
@@ -156,23 +160,35 @@ class CandidateQuery:
         )
 
 
-async def retrieve(index: VectorIndex, query: CandidateQuery) -> list[Candidate]:
+async def named_by_words(index: VectorIndex, query: CandidateQuery) -> Mapping[str, float] | None:
+    """Return the candidates that `bm25` names, with their scores there; None where that channel names none."""
+    asked = query.listing_by_words()
+    return (await index.rank(asked))[0] if asked else None
+
+
+async def retrieve(
+    index: VectorIndex, query: CandidateQuery, words: Mapping[str, float] | None = None
+) -> list[Candidate]:
     """Return the candidates that any channel names, with their exact scores in all channels, in no order.
 
     The first round lets channels name candidates; the second scores the most promising of them in every channel that
-    has not named them.
+    has not named them. `words` is what `named_by_words` gave, where it was asked before.
 
     Raises:
         IndexUnavailable: the index cannot be reached.
     """
+    lists: Sequence[Mapping[str, float]]
     if query.kinds == ("document",):  # no passage leads to a message, and no fact to a passage
         lists, facts, here = await index.rank(query.listing()), list[Match](), list[dict[str, float]]()
     else:
-        asked = query.listing()
+        asked = [one for one in query.listing() if words is None or one.channel != "bm25"]
         ranked, facts = await asyncio.gather(
             index.rank([*asked, *query.listing_of_thread()]), index.search(query.facts())
         )
         lists, here = ranked[: len(asked)], ranked[len(asked) :]
+        if words is not None:
+            place = LISTING.index("bm25")
+            lists = [*lists[:place], words, *lists[place:]]
     source_facts = _source_facts(facts) if "episode" in query.kinds else {}
     if query.allowed is not None and source_facts:
         (allowed,) = await index.rank([query.checking(list(source_facts))])
@@ -182,7 +198,7 @@ async def retrieve(index: VectorIndex, query: CandidateQuery) -> list[Candidate]
     if not ids:
         return []
     by_channel, entries = await asyncio.gather(
-        _scores(index, query, ids, lists=lists, here=here, facts=own), _read(index, query, ids)
+        _scores(index, query, ids, lists=lists, here=here, facts=own), _read(index, query, ids, facts)
     )
     dense, context, bm25 = by_channel["dense"], by_channel.get("context", {}), by_channel["bm25"]
     # A fact may lead to a message without a point, or outside the scope or period: `dense` lacks it, and it is dropped.
@@ -232,9 +248,14 @@ async def _scores(
     return {channel: {**known.get(channel, {}), **found.get(channel, {})} for channel in lacking}
 
 
-async def _read(index: VectorIndex, query: CandidateQuery, ids: Sequence[str]) -> list[tuple[Entry, Vector | None]]:
+async def _read(
+    index: VectorIndex, query: CandidateQuery, ids: Sequence[str], facts: Sequence[Match]
+) -> list[tuple[Entry, Vector | None]]:
+    """Return the entries of the points `ids`; those of `facts` have come with them."""
     if not query.with_vectors:
-        return [(entry, None) for entry in await index.entries(ids)]
+        known = {match.entry.id: match.entry for match in facts}
+        read = await index.entries([found for found in ids if found not in known])
+        return [(entry, None) for entry in (*read, *(known[found] for found in ids if found in known))]
     return [(match.entry, match.dense) for match in await index.search(query.scoring("dense", ids))]
 
 

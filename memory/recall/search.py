@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from recollect.memory.background.long_texts import INLINE_CHARACTERS, off_loop
@@ -24,13 +24,12 @@ from recollect.memory.recall.query import PreparedQuery, prepare_query
 from recollect.memory.recall.ranking import RELEVANT, Scored, blend, is_relevant, mmr, rank, recency
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.repeats import Repeats
-from recollect.memory.recall.request import Request
+from recollect.memory.recall.request import Prepared, Request
 from recollect.memory.recall.surroundings import neighbours_of, sessions_of
 from recollect.memory.recall.unranked.newest import newest_entries
 from recollect.memory.recall.unranked.period_messages import period_messages
 from recollect.memory.recall.unranked.word_search import search_by_words
 from recollect.memory.recall.verification import verify
-from recollect.memory.temporal.interval_questions import asks_for_nothing_else
 from recollect.memory.temporal.named_time import named_time
 from recollect.memory.temporal.temporal import Found
 from recollect.memory.values.errors import IndexUnavailable
@@ -72,19 +71,18 @@ class Search:
         """
         options = request.options
         if options.top_k == 0 or not options.kinds:
-            await self._named_time(request, now)  # refuses a time zone that does not exist
+            await self._named_time(request.text, options, now)  # refuses a time zone that does not exist
             return Recalled()
-        # The store reads the names while this thread looks for a time.
-        names, named = await asyncio.gather(
-            self.store.timeline.names(request.scope.user_id, limit=MOST_NAMES), self._named_time(request, now)
-        )
-        if named is not None and "episode" in options.kinds and asks_for_nothing_else(named.rest):
+        prepared = request.prepared
+        if prepared is None:
+            names = await self.names(request.scope.user_id)
+            prepared = await self._prepare(request.text, options, names=names, now=now)
+        named, query = prepared.named, prepared.query
+        if named is not None and prepared.asks_for_time_alone(options.kinds):
             where = await self._where(request)
             return await period_messages(self.store.timeline, request, named.period, now, where=where)
         why = request.why_covered
         allowed = await self._allowed(request)
-        period = named.period if named is not None else None
-        query = await off_loop(lambda: prepare_query(request.text, names=names, period=period), [request.text])
         gathering = Gathering(self.store, self.index, self.embedder)
         try:
             candidates = await gathering.candidates(request, query, allowed, now)
@@ -120,11 +118,30 @@ class Search:
         is_complete = None if allowed is None else allowed.is_complete and request.searchable.is_complete
         return Recalled(hits, filtered.trace, is_complete)
 
-    async def _named_time(self, request: Request, now: datetime) -> Found | None:
+    async def names(self, user_id: str) -> list[str]:
+        """Return the speakers of the user's messages, as far as they are looked for in a query."""
+        return await self.store.timeline.names(user_id, limit=MOST_NAMES)
+
+    async def begin(self, text: str, options: RecallOptions, *, names: Sequence[str], now: datetime) -> Prepared:
+        """Prepare the text of a search that is to come, and ask for its vector where that will need one.
+
+        Raises:
+            InvalidRequest: the options' time zone does not exist.
+        """
+        prepared = await self._prepare(text, options, names=names, now=now)
+        if not options.kinds or prepared.asks_for_time_alone(options.kinds):
+            return prepared
+        embedded = asyncio.ensure_future(self.embedder.embed_query(prepared.query.dense_text))
+        return replace(prepared, vector=embedded)
+
+    async def _prepare(self, text: str, options: RecallOptions, *, names: Sequence[str], now: datetime) -> Prepared:
+        named = await self._named_time(text, options, now)
+        period = named.period if named is not None else None
+        return Prepared(await off_loop(lambda: prepare_query(text, names=names, period=period), [text]), named)
+
+    async def _named_time(self, text: str, options: RecallOptions, now: datetime) -> Found | None:
         """Return the time that the text names, unless times are to be ignored."""
-        if request.options.time == "ignore":
-            return None
-        return await named_time(request.text, now=now, zone=request.options.timezone)
+        return None if options.time == "ignore" else await named_time(text, now=now, zone=options.timezone)
 
     async def _allowed(self, request: Request) -> Allowed | None:
         """Return what the request's filter lets the search find; None without one."""

@@ -11,6 +11,7 @@ from recollect.memory.recall.hit import Recalled
 from recollect.memory.recall.memory_block import MemoryBlock, Remembered, block_for
 from recollect.memory.recall.recall import KnownFacts, Recall
 from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.threads.window import SharedWindow
 from recollect.memory.values.errors import StoreUnavailable
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
@@ -100,7 +101,7 @@ async def fetch(
     """
     if not options.enabled:
         return Fetched()
-    seconds = recall.config.recall_timeout_seconds
+    seconds, shared = recall.config.recall_timeout_seconds, SharedWindow()
 
     async def read_facts() -> tuple[KnownFacts, ThreadRecord | None]:
         agent_id = options.agent_id
@@ -108,12 +109,15 @@ async def fetch(
             recall.facts(scope, with_global=True, agent_id=agent_id), recall.thread(scope, agent_id=agent_id)
         )
 
+    async def read() -> list[Exchange]:
+        return await recall.window(scope, options, before=before)
+
     async def search() -> Recalled:
-        return await recall.search(scope, message, options, before=before)
+        return await recall.search(scope, message, options, window=lambda: shared.get(read))
 
     known, window, found = await asyncio.gather(
         tried("load_facts", read_facts, seconds=seconds),
-        tried("load_window", lambda: recall.window(scope, options, before=before), seconds=seconds),
+        tried("load_window", lambda: shared.get(read), seconds=seconds),
         tried("search_memories", search, seconds=seconds),
     )
     parts = {"load_facts": known, "load_window": window, "search_memories": found}

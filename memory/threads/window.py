@@ -1,6 +1,7 @@
 """Reads the window: the last turns of a thread, verbatim, oldest first, within a token budget."""
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 
 from recollect.memory.ports.conversations import Conversations
@@ -11,6 +12,10 @@ from recollect.memory.values.turn import Exchange, Message
 
 LEAST_CUT_TOKENS = 50
 """With fewer tokens a turn that is too long is left out instead of cut: its beginning would say too little."""
+
+
+ReadWindow = Callable[[], Awaitable[list[Exchange]]]
+"""Reads a turn's window."""
 
 
 async def read_window(
@@ -24,6 +29,21 @@ async def read_window(
     if turns == 0:
         return []
     return fit_window(await conversations.recent(scope, limit=turns, before=before), tokens)
+
+
+class SharedWindow:
+    """The window of one turn, which several of its fetches need: the first of them reads it, the others wait."""
+
+    def __init__(self) -> None:
+        self._reading = asyncio.Lock()
+        self._found: list[Exchange] | None = None
+
+    async def get(self, read: ReadWindow) -> list[Exchange]:
+        """Return what was read, or what `read` gives: where one reader fails or is cancelled, the next one reads."""
+        async with self._reading:
+            if self._found is None:
+                self._found = await read()
+            return self._found
 
 
 def fit_window(exchanges: Sequence[Exchange], tokens: int) -> list[Exchange]:
