@@ -130,6 +130,6 @@ class Recalled:
     def recorded(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Return what a turn keeps of the trace: that of each hit, and the record of the candidates left out."""
         traces = list(self.trace())
-        dropped = [trace.left_out() for trace in traces if not trace.is_hit]
+        dropped = [trace for trace in traces if not trace.is_hit]
         hits = [trace.as_json() for trace in traces if trace.is_hit]
-        return hits, record_of(dropped[:MOST_LEFT_OUT], count=len(dropped))
+        return hits, record_of([trace.left_out() for trace in dropped[:MOST_LEFT_OUT]], count=len(dropped))

@@ -66,7 +66,7 @@ async def verify(
             kept.append(candidate)
             continue
         if reason is None:
-            kept.append(replace(candidate, entry=replace(entry, content=text)))
+            kept.append(candidate if text == entry.content else replace(candidate, entry=replace(entry, content=text)))
         else:
             dropped.append(CandidateTrace.of(entry, {"dense": candidate.dense or 0.0}, "gone", reason))
     return Verification(kept, dropped)
