@@ -1,9 +1,12 @@
 """Facts step: asks the extractor what a turn teaches, plans its proposals, and does the planned writes."""
 
+import asyncio
 import logging
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 
 from typing_extensions import override
 
@@ -18,6 +21,7 @@ from recollect.memory.learning.extraction.prompt import extraction_messages
 from recollect.memory.learning.extraction.schema import WantedKeys
 from recollect.memory.learning.known_facts import Nomination
 from recollect.memory.learning.known_passages import KnownPassages
+from recollect.memory.learning.plan_proof import PROOF
 from recollect.memory.learning.previewing import again, named_facts, previewed, without_own_keeps
 from recollect.memory.learning.proof.evidence import folded_quote
 from recollect.memory.learning.proof.short import is_one_word
@@ -351,6 +355,8 @@ class FactsStep(StepWork):
             wanted=self.schema.keys.keys() if self.schema is not None else (),
         )
         compared = (fact.statement for fact in known.living)
+        if proposals and PROOF not in sys.modules:
+            await asyncio.to_thread(import_module, PROOF)
         made = await off_loop(partial(plan, request), [message.evidence, *(compared if proposals else ())])
         return without_unseen(made, (*known.living, *known.ended, *known.proposed), message.agent_id)
 

@@ -14,7 +14,14 @@ from recollect.memory.background.batches import batches
 from recollect.memory.ports.vector_index import Entry, Match, Point, PointStore, Query, SparseVector, Vector
 from recollect.memory.stores.edge.place import mark_deleted
 from recollect.memory.stores.edge.selection import among, named, owned_by, owner_of, params_of, request_of
-from recollect.memory.stores.edge.shard import OWNER, close_shard, engine_errors, open_shard
+from recollect.memory.stores.edge.shard import (
+    OWNER,
+    close_shard,
+    engine_errors,
+    index_payload,
+    is_payload_indexed,
+    open_shard,
+)
 from recollect.memory.stores.edge.turn_points import TurnPoints
 from recollect.memory.stores.points import (
     BM25,
@@ -100,6 +107,7 @@ class EdgeCollection(PointStore):
         self._keys = keys
         self._writer, self._readers = threads
         self._turn_points = TurnPoints(shard)
+        self._is_indexed = is_payload_indexed(shard)
         self._unflushed = 0
         self._closing: asyncio.Future[None] | None = None
 
@@ -268,6 +276,8 @@ class EdgeCollection(PointStore):
 
     async def _values(self, field: str, scope: Scope | None) -> list[str]:
         """Return the distinct values of `field` in the scope's points."""
+        if not self._is_indexed:
+            return []  # nothing was ever stored
         owned = None if scope is None else owned_by(scope)
         request = edge.FacetRequest(field, limit=_MOST_VALUES, exact=True, filter=owned)
         facet = await self._read(lambda: self._shard.facet(request))
@@ -306,6 +316,9 @@ class EdgeCollection(PointStore):
         return written
 
     def _put(self, points: Sequence[edge.Point]) -> None:
+        if not self._is_indexed:
+            index_payload(self._shard)
+            self._is_indexed = True
         with self._turn_points.writing():
             self._shard.update(edge.UpdateOperation.upsert_points(list(points)))
         self._count_written(len(points))

@@ -16,7 +16,7 @@ import qdrant_edge as edge
 
 from recollect.memory.stores.edge.place import EdgePlace, mark_deleted
 from recollect.memory.stores.edge.selection import among, owned_by
-from recollect.memory.stores.edge.shard import close_shard, engine_errors, is_damage, open_shard
+from recollect.memory.stores.edge.shard import close_shard, engine_errors, index_payload, is_damage, open_shard
 from recollect.memory.stores.private_folder import PrivateFolder
 from recollect.memory.values.errors import IndexUnavailable
 from recollect.memory.values.scope import Scope
@@ -158,6 +158,7 @@ def _rewrite(place: EdgePlace, number: int) -> None:
         successor = open_shard(place.path(number + 1), dimension=dimension)
         try:
             with engine_errors():
+                index_payload(successor)
                 _copy(shard, successor)
                 successor.flush()
         finally:

@@ -67,7 +67,7 @@ def engine_errors() -> Generator[None]:
 
 
 def open_shard(path: Path, *, dimension: int) -> EdgeShard:
-    """Open the shard in `path`, or create it.
+    """Open the shard in `path`, or create it. An empty one may lack its payload's indexes; see `index_payload`.
 
     A damaged one is moved aside as `<name>.damaged-<time>` and an empty one takes its place: the index is derived, and
     IndexRepair fills it again from the store at start-up.
@@ -85,7 +85,8 @@ def open_shard(path: Path, *, dimension: int) -> EdgeShard:
     except OSError as error:
         raise IndexUnavailable from error
     with engine_errors():
-        _index_payload(shard)
+        if shard.count(CountRequest()):
+            index_payload(shard)
     PrivateFolder(path).check()
     give_back(path)  # nobody else has the shard yet, so no other thread unmaps its files
     return shard
@@ -163,18 +164,29 @@ def _layout(dimension: int) -> EdgeConfig:
     )
 
 
-def _index_payload(shard: EdgeShard) -> None:
-    """Index the fields that filters use; the next start completes this after a kill."""
-    present = shard.info().payload_schema
+def index_payload(shard: EdgeShard) -> None:
+    """Index the fields that filters use, before the first point is stored; the next opening goes on after a kill.
+
+    An empty shard does without: a service's first start has to make seven indexes less, which takes 0.05 s.
+    """
+    for field, params in _fields_left(shard).items():
+        shard.update(UpdateOperation.create_field_index(field, params))
+
+
+def is_payload_indexed(shard: EdgeShard) -> bool:
+    """Tell whether all fields that filters use are indexed."""
+    return not _fields_left(shard)
+
+
+def _fields_left(shard: EdgeShard) -> dict[str, KeywordIndexParams | IntegerIndexParams]:
     wanted: dict[str, KeywordIndexParams | IntegerIndexParams] = {
         **{
             field: KeywordIndexParams(is_tenant=field == USER) for field in (USER, THREAD, TURN, DOCUMENT, TERMS, OWNER)
         },
         CREATED: IntegerIndexParams(lookup=False, range=True),
     }
-    for field, params in wanted.items():
-        if field not in present:
-            shard.update(UpdateOperation.create_field_index(field, params))
+    present = shard.info().payload_schema
+    return {field: params for field, params in wanted.items() if field not in present}
 
 
 def _from_engine(error: BaseException) -> bool:

@@ -37,6 +37,7 @@ HEAVY = (
     "pypdf",
     "qdrant_client",
     "qdrant_edge",
+    "recollect.memory.learning.proof.claim",
     "recollect.memory.providers.offline",
     "rich",
 )
