@@ -154,9 +154,9 @@ class Answering:
 
 
 async def reference_under_load(plan: Plan, name: str, server: Server) -> tuple[Reference, Findings]:
-    """Measure the same users at a reference, with the talk of different turns, for half the time."""
+    """Measure the same users at a reference, with the talk of different turns, whose threads become as long."""
     cpu = server.cpu_seconds
-    load = await many_users(server.port, users=plan.users, seconds=plan.seconds / 2, says=chatting)
+    load = await many_users(server.port, users=plan.users, seconds=plan.seconds, says=chatting)
     cpu = (server.cpu_seconds - cpu) / max(1, load.turns)
     rows = [
         Row(f"{name}: the same users", "", f"{load.rate:.1f} turns/s"),

@@ -75,9 +75,10 @@ def floor(model: Server) -> Generator[Server]:
 
 
 @contextmanager
-def bare_graph(model: Server, *, window: int) -> Generator[Server]:
-    """Run the bare LangGraph graph in front of that model."""
-    with _printed("benchmarks.bare_graph", {"MODEL_URL": model.model_url, "WINDOW": str(window)}) as server:
+def bare_graph(model: Server, *, window: int | None = None) -> Generator[Server]:
+    """Run the bare LangGraph graph in front of that model, with so many turns, or the whole thread, in its prompt."""
+    given = {} if window is None else {"WINDOW": str(window)}
+    with _printed("benchmarks.bare_graph", {"MODEL_URL": model.model_url, **given}) as server:
         yield server
 
 

@@ -53,7 +53,8 @@ def measure(plan: Plan, folder: Path) -> Findings:
     with ExitStack() as stack:
         model = stack.enter_context(fake_model())
         bare = stack.enter_context(floor(model))
-        graph = stack.enter_context(bare_graph(model, window=FULL.window))
+        graph = stack.enter_context(bare_graph(model))
+        short = stack.enter_context(bare_graph(model, window=FULL.window))
 
         def reference(name: str, server: Server) -> Findings:
             references[name], findings = uvloop.run(reference_under_load(plan, name, server))
@@ -68,6 +69,7 @@ def measure(plan: Plan, folder: Path) -> Findings:
             "start": lambda: _starts(plan, folder / "start", model),
             "floor": partial(reference, "floor", bare),
             "bare graph": partial(reference, "bare graph", graph),
+            "bare graph, ten turns": partial(reference, "bare graph, ten turns", short),
             **{talk.name: partial(answering, talk) for talk in TALKS},
             "growth": lambda: _growth(plan, folder / "growth", model),
         }

@@ -63,8 +63,8 @@ def test_under_load_every_turn_is_answered_and_learned_from(quick: tuple[str, di
     assert 0 < taught < load["turns"] if talk == "different" else taught == load["turns"]
 
 
-def test_both_references_answer_the_same_users(quick: tuple[str, dict[str, Any]]) -> None:
-    for name in ("floor", "bare graph"):
+def test_all_references_answer_the_same_users(quick: tuple[str, dict[str, Any]]) -> None:
+    for name in ("floor", "bare graph", "bare graph, ten turns"):
         assert quick[1]["figures"][name]["errors"] == []
         assert quick[1]["figures"][name]["turns"] > 0
 
