@@ -28,6 +28,10 @@ from recollect.memory.values.errors import ConfigurationError
 logger = logging.getLogger(__name__)
 
 
+_WAITING = 2_048
+"""How many connections wait to be accepted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """The address to listen at; port 0 takes a free one."""
@@ -139,7 +143,7 @@ class _Server(uvicorn.Server):
 
 
 def bind(address: Address) -> socket.socket:
-    """Return a bound TCP socket.
+    """Return a bound TCP socket, whose callers wait until it is served.
 
     Raises:
         ConfigurationError: the address is taken, or none of this machine's.
@@ -153,6 +157,7 @@ def bind(address: Address) -> socket.socket:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(name)
+        bound.listen(_WAITING)  # before that, another process that starts meanwhile could bind the same address
     except OSError as error:
         bound.close()
         raise ConfigurationError(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from tests.fakes.openai_answers import extraction_tool
 from tests.fakes.openai_server import FakeOpenAI
 from tests.service.support.nursery import nursery
-from tests.service.support.running import PROJECT, Service, model_settings, service, until
+from tests.service.support.running import PROJECT, Service, free_port, model_settings, service, until
 from tests.service.support.scripts import learning, posting, texts
 from tests.service.support.stopped_start import stopped_start
 
@@ -97,6 +98,27 @@ def test_a_busy_port_is_refused_with_a_sentence(tmp_path: Path) -> None:
     assert f"Cannot listen on 127.0.0.1:{port}" in said
     assert "set another PORT" in said
     assert not (tmp_path / "data").exists(), "nothing was opened"
+
+
+def test_of_two_starts_at_once_on_one_port_one_is_refused(tmp_path: Path) -> None:
+    port = free_port()
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    with ExitStack() as stack:
+        both = [Service(tmp_path / name, port=port) for name in ("one", "two")]
+        for each in both:
+            stack.push(each)
+            each.start(wait=False)
+        until(lambda: any(map(has_ended, both)))
+        (refused,) = filter(has_ended, both)
+        (serving,) = (each for each in both if each is not refused)
+        serving.wait_until_up()
+        assert f"Cannot listen on 127.0.0.1:{port}" in refused.log
+        assert serving.turn("Hello.")["reply"]
+
+
+def has_ended(started: Service) -> bool:
+    return started.process is not None and started.process.poll() is not None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,14 +18,20 @@ from tests.service.support.forked import Forked, Streams
 from tests.service.support.nursery import PROJECT, nursery
 
 START_SECONDS = 20.0
+_PORTS_EACH = 3_000
+_ports = count(20_000 + _PORTS_EACH * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")))
 
 
 def free_port() -> int:
-    """Return a loopback port that nobody listens on right now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a loopback port that nobody listens on right now, and that no other test is given.
+
+    The system gives ports from 32,768 on to clients, and would give a stopped service's to somebody else.
+    """
+    for port in _ports:
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("unreachable")
 
 
 class Service:
