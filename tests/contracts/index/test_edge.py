@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from recollect.memory.ports.vector_index import Point, Query, VectorIndex, collection_name
 from recollect.memory.stores.edge.index import open_edge_index
-from recollect.memory.stores.edge.shard import OWNER, open_shard
+from recollect.memory.stores.edge.shard import OWNER, is_payload_indexed, open_shard
 from recollect.memory.stores.points import CREATED, THREAD, TURN, USER
 from recollect.memory.values.errors import IndexUnavailable
 from recollect.memory.values.period import Period
@@ -56,6 +56,22 @@ async def test_an_index_of_a_payload_field_that_an_older_version_lacked_is_made_
         assert len(await index.search(query)) == 1
     shard = open_shard(tmp_path / NAME, dimension=DIMENSION)
     assert {CREATED, OWNER, USER, THREAD, TURN} <= set(shard.info().payload_schema)
+    shard.close()
+
+
+async def test_an_empty_index_makes_its_payloads_indexes_before_its_first_point(tmp_path: Path) -> None:
+    async with opened(tmp_path) as index:
+        assert await index.users() == []
+        assert await index.threads("ada") == []
+        assert await index.search(Query(Scope("ada"), vector(1), limit=9)) == []
+    shard = open_shard(tmp_path / NAME, dimension=DIMENSION)
+    assert not is_payload_indexed(shard)
+    shard.close()
+    async with opened(tmp_path) as index:
+        await index.upsert([point(1)])
+        assert await index.users() == ["ada"]
+    shard = open_shard(tmp_path / NAME, dimension=DIMENSION)
+    assert is_payload_indexed(shard)
     shard.close()
 
 

@@ -8,7 +8,8 @@ from typing_extensions import override
 
 from recollect.memory.ports.forwarding_index import ForwardingIndex
 from recollect.memory.ports.vector_index import Query, SparseVector, VectorIndex
-from recollect.memory.recall.retrieval import CHANNEL_LIMIT, CandidateQuery, retrieve
+from recollect.memory.recall.candidate import Candidate
+from recollect.memory.recall.retrieval import CHANNEL_LIMIT, CandidateQuery, named_by_words, retrieve
 from recollect.memory.stores.edge.index import open_edge_index
 from recollect.memory.values.scope import Scope
 from tests.contracts.index.points import DIMENSION, MODEL, point, vector
@@ -59,3 +60,23 @@ async def test_no_score_is_asked_for_twice_and_each_is_the_points_own(tmp_path: 
     assert len(ids) == count if count < CHANNEL_LIMIT else len(ids) > CHANNEL_LIMIT
     for one in candidates:
         assert [one.dense, one.context, one.bm25] == pytest.approx([scores.get(one.entry.id) for scores in own])
+
+
+@pytest.mark.parametrize("count", [20, MANY], ids=["all are listed", "more than lists hold"])
+async def test_candidates_are_the_same_where_words_were_looked_up_before(tmp_path: Path, count: int) -> None:
+    points = [
+        replace(point(seed, turn_id=f"turn-{seed}"), bm25=SparseVector([1, seed], [1.0, 2.0]))
+        for seed in range(2, count)
+    ]
+    async with open_edge_index(tmp_path, base="edge", model=MODEL, dimension=DIMENSION) as opened:
+        await opened.upsert(points)
+        index, query = Watched(opened), CandidateQuery(ADA, DENSE, WORDS, ("episode",))
+        words = await named_by_words(opened, replace(query, dense=()))
+        before, at_once = await retrieve(index, query, words), await retrieve(opened, query)
+        assert [one.channel for one, _ in index.ranked if one.ids is None] == ["dense"]
+    assert words
+    assert sorted(before, key=_id) == sorted(at_once, key=_id)
+
+
+def _id(one: Candidate) -> str:
+    return one.entry.id
