@@ -180,6 +180,17 @@ class IndexContract(ChannelContract, ErasingContract, FilteredContract):
         found = await index.search(Query(ADA, vector(0), limit=9, exclude_turns=("turn-0", "turn-3", "missing")))
         assert {match.entry.turn_id for match in found} == {"turn-1", "turn-2", "turn-4", None}
 
+    async def test_a_point_of_an_excluded_turn_that_is_stored_between_searches_never_comes(self, index: VectorIndex):
+        query = Query(ADA, vector(0), limit=9, exclude_turns=("turn-0", "turn-3"))
+        await index.upsert([point(seed, turn_id=f"turn-{seed}") for seed in range(2)])
+        assert [match.entry.turn_id for match in await index.search(query)] == ["turn-1"]
+        await index.upsert([point(3, turn_id="turn-3")])
+        assert [match.entry.turn_id for match in await index.search(query)] == ["turn-1"]
+        (ranked,) = await index.rank([query])
+        assert len(ranked) == 1
+        await index.remove(user_id="ada", ids=list(ranked))
+        assert await index.search(query) == []
+
     async def test_limit_takes_the_best(self, index: VectorIndex) -> None:
         await index.upsert([point(seed) for seed in range(20)])
         everything = await index.search(Query(ADA, vector(50), limit=20))
