@@ -6,7 +6,7 @@ from statistics import median, quantiles
 from typing import Any
 
 from benchmarks.connection import Connection
-from benchmarks.load import Load, Says, Talker, Updates, many_users, one_by_one, updates_of
+from benchmarks.load import Load, Says, Talker, Updates, many_users, one_by_one, until_updated, updates_of
 from benchmarks.plan import Findings, Plan
 from benchmarks.processes import Server
 from benchmarks.report import Row
@@ -113,8 +113,9 @@ class Answering:
         resident, cpu = self.running.resident_mb, self.running.cpu_seconds
         plan, port = self.plan, self.running.port
         load = await many_users(port, users=plan.users, seconds=plan.seconds, says=self.talk.says)
-        updates = await updates_of(port, load, seconds=6 * self.talk.updates_within)
+        taken = await until_updated(port, load, seconds=6 * self.talk.updates_within)
         cpu = (self.running.cpu_seconds - cpu) / max(1, load.turns)
+        updates = await updates_of(port, load, taken=taken)
         grown = self.running.resident_mb
         _, calls = await counter.get("/calls")
         counter.close()

@@ -96,8 +96,8 @@ class Updates:
     changes: int
 
 
-async def updates_of(port: int, load: Load, *, seconds: float) -> Updates:
-    """Wait for the updates, at most `seconds`, then ask for each one. A user's last update ends last."""
+async def until_updated(port: int, load: Load, *, seconds: float) -> float:
+    """Wait for the updates, at most `seconds`, and return how long it took. A user's last update ends last."""
     connection = await Connection.to(port)
     begun = perf_counter()
     for user_id, ids in load.turn_ids.items():
@@ -105,7 +105,13 @@ async def updates_of(port: int, load: Load, *, seconds: float) -> Updates:
             if (await _update(connection, user_id, ids[-1]))["status"] != "pending":
                 break
             await asyncio.sleep(_POLL_SECONDS)
-    taken = perf_counter() - begun
+    connection.close()
+    return perf_counter() - begun
+
+
+async def updates_of(port: int, load: Load, *, taken: float) -> Updates:
+    """Ask for each update, which took the load `taken` seconds to end."""
+    connection = await Connection.to(port)
     ended, changes = dict[str, int](), 0
     for user_id, ids in load.turn_ids.items():
         for turn_id in ids:
