@@ -5,8 +5,9 @@ The engine is synchronous: everything here runs in the index's own threads, neve
 
 import logging
 import re
+import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -51,6 +52,9 @@ _PROBED = 100
 # open files, space, a read-only or full file system; errno as Rust prints it).
 _NOT_DAMAGE = re.compile(r"WouldBlock|\(os error (1|12|13|23|24|28|30|122)\)")
 
+_LOG_FILES, _LOG_SECONDS = 2, 0.1
+"""The files of a new shard's log, and how long their making is waited for."""
+
 
 @contextmanager
 def engine_errors() -> Generator[None]:
@@ -82,6 +86,7 @@ def open_shard(path: Path, *, dimension: int) -> EdgeShard:
             make_folder(path)  # again, where a damaged one was moved aside
             with engine_errors():
                 shard = EdgeShard.create(str(path), _layout(dimension))
+            _await_log(path)
     except OSError as error:
         raise IndexUnavailable from error
     with engine_errors():
@@ -90,6 +95,19 @@ def open_shard(path: Path, *, dimension: int) -> EdgeShard:
     PrivateFolder(path).check()
     give_back(path)  # nobody else has the shard yet, so no other thread unmaps its files
     return shard
+
+
+def _await_log(path: Path) -> None:
+    """Wait, for a moment at most, until the engine's own thread has made the next file of a new shard's log.
+
+    Made after the folder was checked, it would stay readable for others until the next write. The folder is private.
+    """
+    deadline = time.monotonic() + _LOG_SECONDS
+    while time.monotonic() < deadline:
+        with suppress(FileNotFoundError):
+            if len(list((path / "wal").iterdir())) >= _LOG_FILES:
+                return
+        time.sleep(0.001)
 
 
 def close_shard(shard: EdgeShard) -> None:
