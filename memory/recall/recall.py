@@ -126,18 +126,13 @@ class Recall:
         searched = scope if options.scope == "thread" else Scope(scope.user_id)
         shown_besides = dict.fromkeys(known) if without is None else dict.fromkeys((without, *known))
         most = options.window + len(shown_besides)
-        # Each round is read side by side: the turn waits for few hops to the store.
-        count, names = await asyncio.gather(
-            self.store.conversations.count_turns(searched, at_most=most + 1), self.vector_search.names(scope.user_id)
-        )
+        count = await self.store.conversations.count_turns(searched, at_most=most + 1)
         now, prepared = self.clock(), None
         if count > most:  # whatever is shown, there is more to search: the embedder works while the store is read
-            prepared = await self.vector_search.begin(text, options, names=names, now=now)
+            prepared = await self.vector_search.begin(scope.user_id, text, options, now=now)
         try:
-            documents, shown, here = await asyncio.gather(
-                self._documents(scope, options),
-                window() if window is not None else self.window(scope, options),
-                self._count_preferred(scope, options, at_most=options.window + 1),
+            documents, shown = await asyncio.gather(
+                self._documents(scope, options), window() if window is not None else self.window(scope, options)
             )
             whole = await self._whole(documents)
             given = frozenset(hit.entry.id for hit in whole)
@@ -145,6 +140,7 @@ class Recall:
             is_within = count <= len(turns) and documents.without(given).is_nothing
             if is_within and not await self.store.facts.has_notes(Scope(searched.user_id), besides=turns):
                 return Recalled(whole)
+            preferred = scope.thread_id if options.scope == "auto" else None
             request = Request(
                 searched,
                 text,
@@ -152,8 +148,8 @@ class Recall:
                 shown=turns,
                 for_turn=True,
                 thread_id=scope.thread_id,
-                preferred=scope.thread_id if options.scope == "auto" else None,
-                is_beyond_window=here > len(shown),
+                preferred=preferred,
+                is_beyond_window=preferred is not None and await self._has_turns_beyond(scope, len(shown)),
                 searchable=documents.without(given),
                 given=given,
                 prepared=prepared,
@@ -196,11 +192,8 @@ class Recall:
         """Return the attached documents that a turn gets whole."""
         return await self.attachments.whole(documents) if documents.attached else []
 
-    async def _count_preferred(self, scope: Scope, options: RecallOptions, *, at_most: int) -> int:
-        """Return how many turns the thread has whose hits go first; 0 where there is no such thread."""
-        if options.scope != "auto" or scope.thread_id is None:
-            return 0
-        return await self.store.conversations.count_turns(scope, at_most=at_most)
+    async def _has_turns_beyond(self, scope: Scope, shown: int) -> bool:
+        return await self.store.conversations.count_turns(scope, at_most=shown + 1) > shown
 
 
 def _say(text: str, action: str, scope: Scope, **counts: int) -> None:

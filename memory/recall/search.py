@@ -75,8 +75,7 @@ class Search:
             return Recalled()
         prepared = request.prepared
         if prepared is None:
-            names = await self.names(request.scope.user_id)
-            prepared = await self._prepare(request.text, options, names=names, now=now)
+            prepared = await self._prepare(request.scope.user_id, request.text, options, now=now)
         named, query = prepared.named, prepared.query
         if named is not None and prepared.asks_for_time_alone(options.kinds):
             where = await self._where(request)
@@ -118,24 +117,23 @@ class Search:
         is_complete = None if allowed is None else allowed.is_complete and request.searchable.is_complete
         return Recalled(hits, filtered.trace, is_complete)
 
-    async def names(self, user_id: str) -> list[str]:
-        """Return the speakers of the user's messages, as far as they are looked for in a query."""
-        return await self.store.timeline.names(user_id, limit=MOST_NAMES)
-
-    async def begin(self, text: str, options: RecallOptions, *, names: Sequence[str], now: datetime) -> Prepared:
+    async def begin(self, user_id: str, text: str, options: RecallOptions, *, now: datetime) -> Prepared:
         """Prepare the text of a search that is to come, and ask for its vector where that will need one.
 
         Raises:
             InvalidRequest: the options' time zone does not exist.
         """
-        prepared = await self._prepare(text, options, names=names, now=now)
+        prepared = await self._prepare(user_id, text, options, now=now)
         if not options.kinds or prepared.asks_for_time_alone(options.kinds):
             return prepared
         embedded = asyncio.ensure_future(self.embedder.embed_query(prepared.query.dense_text))
         return replace(prepared, vector=embedded)
 
-    async def _prepare(self, text: str, options: RecallOptions, *, names: Sequence[str], now: datetime) -> Prepared:
-        named = await self._named_time(text, options, now)
+    async def _prepare(self, user_id: str, text: str, options: RecallOptions, *, now: datetime) -> Prepared:
+        # The store reads the names while this thread looks for a time.
+        names, named = await asyncio.gather(
+            self.store.timeline.names(user_id, limit=MOST_NAMES), self._named_time(text, options, now)
+        )
         period = named.period if named is not None else None
         return Prepared(await off_loop(lambda: prepare_query(text, names=names, period=period), [text]), named)
 
