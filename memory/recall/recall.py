@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -127,10 +128,10 @@ class Recall:
         shown_besides = dict.fromkeys(known) if without is None else dict.fromkeys((without, *known))
         most = options.window + len(shown_besides)
         count = await self.store.conversations.count_turns(searched, at_most=most + 1)
-        now, prepared = self.clock(), None
-        if count > most:  # whatever is shown, there is more to search: the embedder works while the store is read
-            prepared = await self.vector_search.begin(scope.user_id, text, options, now=now)
-        try:
+        now = self.clock()
+        # Whatever is shown, there may be more to search: the embedder works while the store is read.
+        beginning = nullcontext() if count <= most else self.vector_search.beginning(scope.user_id, text, options, now)
+        with beginning as begun:
             documents, shown = await asyncio.gather(
                 self._documents(scope, options), window() if window is not None else self.window(scope, options)
             )
@@ -152,13 +153,10 @@ class Recall:
                 is_beyond_window=preferred is not None and await self._has_turns_beyond(scope, len(shown)),
                 searchable=documents.without(given),
                 given=given,
-                prepared=prepared,
+                prepared=None if begun is None else await begun,
             )
             found = await self.vector_search.find(request, now=now)
             return replace(found, hits=[*whole, *found.hits]) if whole else found
-        finally:
-            if prepared is not None:
-                prepared.end()
 
     async def find(self, scope: Scope, text: str, options: RecallOptions, *, now: datetime | None = None) -> Recalled:
         """Search the thread, or all of the user's memory where `scope` has none, without a turn; best hits first.

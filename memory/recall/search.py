@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -117,12 +118,23 @@ class Search:
         is_complete = None if allowed is None else allowed.is_complete and request.searchable.is_complete
         return Recalled(hits, filtered.trace, is_complete)
 
-    async def begin(self, user_id: str, text: str, options: RecallOptions, *, now: datetime) -> Prepared:
-        """Prepare the text of a search that is to come, and ask for its vector where that will need one.
+    @contextmanager
+    def beginning(
+        self, user_id: str, text: str, options: RecallOptions, now: datetime
+    ) -> "Generator[asyncio.Future[Prepared]]":
+        """Prepare a search beside the block, and ask for its vector where it will need one; see `Request.prepared`.
 
-        Raises:
-            InvalidRequest: the options' time zone does not exist.
+        What nobody has waited for is given up at the end of the block. The future raises InvalidRequest where the
+        options' time zone does not exist.
         """
+        begun = asyncio.ensure_future(self._begin(user_id, text, options, now=now))
+        try:
+            yield begun
+        finally:
+            if not begun.cancel() and not begun.cancelled() and begun.exception() is None:
+                begun.result().end()
+
+    async def _begin(self, user_id: str, text: str, options: RecallOptions, *, now: datetime) -> Prepared:
         prepared = await self._prepare(user_id, text, options, now=now)
         if not options.kinds or prepared.asks_for_time_alone(options.kinds):
             return prepared
