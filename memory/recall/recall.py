@@ -127,10 +127,13 @@ class Recall:
         searched = scope if options.scope == "thread" else Scope(scope.user_id)
         shown_besides = dict.fromkeys(known) if without is None else dict.fromkeys((without, *known))
         most = options.window + len(shown_besides)
-        count = await self.store.conversations.count_turns(searched, at_most=most + 1)
-        now = self.clock()
-        # Whatever is shown, there may be more to search: the embedder works while the store is read.
-        beginning = nullcontext() if count <= most else self.vector_search.beginning(scope.user_id, text, options, now)
+        # Read in one hop, and the rest in another one: the turn waits for both.
+        count, names = await asyncio.gather(
+            self.store.conversations.count_turns(searched, at_most=most + 1), self.vector_search.names(scope.user_id)
+        )
+        now, beginning = self.clock(), nullcontext()
+        if count > most:  # whatever is shown, there is more to search: the embedder works while the store is read
+            beginning = self.vector_search.beginning(text, options, names=names, now=now)
         with beginning as begun:
             documents, shown = await asyncio.gather(
                 self._documents(scope, options), window() if window is not None else self.window(scope, options)

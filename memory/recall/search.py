@@ -76,7 +76,8 @@ class Search:
             return Recalled()
         prepared = request.prepared
         if prepared is None:
-            prepared = await self._prepare(request.scope.user_id, request.text, options, now=now)
+            names = await self.names(request.scope.user_id)
+            prepared = await self._prepare(request.text, options, names=names, now=now)
         named, query = prepared.named, prepared.query
         if named is not None and prepared.asks_for_time_alone(options.kinds):
             where = await self._where(request)
@@ -118,34 +119,35 @@ class Search:
         is_complete = None if allowed is None else allowed.is_complete and request.searchable.is_complete
         return Recalled(hits, filtered.trace, is_complete)
 
+    async def names(self, user_id: str) -> list[str]:
+        """Return the speakers of the user's messages, as far as they are looked for in a query."""
+        return await self.store.timeline.names(user_id, limit=MOST_NAMES)
+
     @contextmanager
     def beginning(
-        self, user_id: str, text: str, options: RecallOptions, now: datetime
+        self, text: str, options: RecallOptions, *, names: Sequence[str], now: datetime
     ) -> "Generator[asyncio.Future[Prepared]]":
         """Prepare a search beside the block, and ask for its vector where it will need one; see `Request.prepared`.
 
         What nobody has waited for is given up at the end of the block. The future raises InvalidRequest where the
         options' time zone does not exist.
         """
-        begun = asyncio.ensure_future(self._begin(user_id, text, options, now=now))
+        begun = asyncio.ensure_future(self._begin(text, options, names=names, now=now))
         try:
             yield begun
         finally:
             if not begun.cancel() and not begun.cancelled() and begun.exception() is None:
                 begun.result().end()
 
-    async def _begin(self, user_id: str, text: str, options: RecallOptions, *, now: datetime) -> Prepared:
-        prepared = await self._prepare(user_id, text, options, now=now)
+    async def _begin(self, text: str, options: RecallOptions, *, names: Sequence[str], now: datetime) -> Prepared:
+        prepared = await self._prepare(text, options, names=names, now=now)
         if not options.kinds or prepared.asks_for_time_alone(options.kinds):
             return prepared
         embedded = asyncio.ensure_future(self.embedder.embed_query(prepared.query.dense_text))
         return replace(prepared, vector=embedded)
 
-    async def _prepare(self, user_id: str, text: str, options: RecallOptions, *, now: datetime) -> Prepared:
-        # The store reads the names while this thread looks for a time.
-        names, named = await asyncio.gather(
-            self.store.timeline.names(user_id, limit=MOST_NAMES), self._named_time(text, options, now)
-        )
+    async def _prepare(self, text: str, options: RecallOptions, *, names: Sequence[str], now: datetime) -> Prepared:
+        named = await self._named_time(text, options, now)
         period = named.period if named is not None else None
         return Prepared(await off_loop(lambda: prepare_query(text, names=names, period=period), [text]), named)
 
