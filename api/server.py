@@ -27,7 +27,6 @@ from recollect.memory.values.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
-
 _WAITING = 2_048
 """How many connections wait to be accepted."""
 

@@ -20,6 +20,7 @@ from recollect.memory.memory import Memory
 from recollect.memory.options.model_choice import ModelChoice
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.turn_context import tried
+from recollect.memory.threads.window import ReadWindow
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
 from recollect.memory.values.turn import Message, Turn
@@ -47,8 +48,7 @@ async def load_window(state: State, runtime: Runtime) -> Json:
     async def fetch() -> Json:
         if not options.enabled or scope.thread_id is None:
             return empty
-        recall = services.memory.recall
-        exchanges = await live.window.get(lambda: recall.window(scope, options, before=before or None))
+        exchanges = await _window(live, scope, options, before or None)()
         stored = [message for exchange in exchanges for message in exchange.spoken]
         if placed is not None:
             messages = merged_history(placed.chat.history, placed.known, stored)
@@ -71,12 +71,11 @@ async def search_memories(state: State, runtime: Runtime) -> Json:
         if not options.enabled:
             return empty
         before = (accepted.position or None) if accepted else None
-        recall = services.memory.recall
-        recalled = await recall.search(
+        recalled = await services.memory.recall.search(
             scope,
             state["message"],
             options,
-            window=lambda: live.window.get(lambda: recall.window(scope, options, before=before)),
+            window=_window(live, scope, options, before),
             without=live.regenerated,
             known=placed.known.turn_ids if placed is not None else (),
         )
@@ -169,6 +168,11 @@ def _owed(state: State, memory: Memory, message: Message) -> Update:
         record=ThreadRecord(scope.user_id, scope.thread, **progress) if progress is not None else None,
         window_from=state["window_from"] or message.position,
     )
+
+
+def _window(live: LiveContext, scope: Scope, options: RecallOptions, before: int | None) -> ReadWindow:
+    """Return what reads the turns before the position `before`, once for all fetches of a run."""
+    return lambda: live.window.get(lambda: live.services.memory.recall.window(scope, options, before=before))
 
 
 def _brought(live: LiveContext, scope: Scope) -> Json:

@@ -12,6 +12,7 @@ from recollect.graph.context import Listener
 from recollect.graph.history import KnownMessage
 from recollect.graph.state import Json
 from recollect.graph.walk import Begun
+from recollect.memory.background.unread import may_go_unread
 from recollect.memory.erasure.fences import Fence
 from recollect.memory.options.model_choice import ModelChoice
 from recollect.memory.threads.window import SharedWindow
@@ -239,6 +240,4 @@ class RunningTurn(Listener):
 
 def _future() -> "asyncio.Future[Any]":
     """Return a future whose error may go unread, because the requester may have left."""
-    future = asyncio.get_running_loop().create_future()
-    future.add_done_callback(lambda done: done.cancelled() or done.exception())
-    return future
+    return may_go_unread(asyncio.get_running_loop().create_future())

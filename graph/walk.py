@@ -14,6 +14,7 @@ from recollect.graph.context import Context
 from recollect.graph.drawing import CHOICES, EARLY, EDGES, FETCHES, JOIN, NODES
 from recollect.graph.resources import Services
 from recollect.graph.state import MERGED, Json, State, TurnInput
+from recollect.memory.background.unread import may_go_unread
 
 if TYPE_CHECKING:
     from recollect.graph.workflow import Graph
@@ -39,7 +40,7 @@ class Runs:
         if self._needs_langgraph or _is_watched():
             return Begun()
         state, runtime = _first_state(given), _Runtime(context)
-        return Begun({name: _node(name, state, runtime) for name in EARLY})
+        return Begun({name: may_go_unread(_node(name, state, runtime)) for name in EARLY})
 
     async def run(self, given: TurnInput, context: Context, begun: "Begun | None" = None) -> None:
         """Run the graph to its end; `begun` are the fetches that run already."""

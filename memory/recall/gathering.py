@@ -42,12 +42,10 @@ class Gathering:
         """
         asked, words = await self._candidate_query(request, query, allowed, now), None
         vector = request.prepared.vector if request.prepared is not None else None
-        if vector is None:
-            dense = await self.embedder.embed_query(query.dense_text)
-        elif vector.done():
-            dense = vector.result()
-        else:  # what needs no vector is asked for while the embedder works
-            dense, words = await asyncio.gather(vector, named_by_words(self.index, self._own(asked)))
+        if vector is not None and not vector.done():  # what needs no vector is asked for while the embedder works
+            dense, words = await asyncio.gather(vector, named_by_words(self.index, _own(asked)))
+        else:
+            dense = await (vector or self.embedder.embed_query(query.dense_text))
         found = await self._uncrowded(request, replace(asked, dense=dense), words)
         return [one for one in found if not request.shows(one.entry)]
 
@@ -72,24 +70,18 @@ class Gathering:
             found |= {one.entry.id: one for one in more}
         return list(found.values())
 
-    def _own(self, query: CandidateQuery) -> CandidateQuery:
-        """Return the query for the user's own memory."""
-        return replace(query, kinds=tuple(kind for kind in query.kinds if kind != "document"))
-
     async def _retrieved(
         self, request: Request, query: CandidateQuery, words: Mapping[str, float] | None = None
     ) -> list[Candidate]:
         """Retrieve candidates from the user's own memory and from the documents that the request reaches."""
-        own = self._own(query)
-        places = [own] if own.kinds else []
+        own = _own(query)
+        places: list[tuple[CandidateQuery, Mapping[str, float] | None]] = [(own, words)] if own.kinds else []
         if "document" in query.kinds:
             owners = request.searchable.documents.items()
-            places += [query.passages(owner, ids) for owner, ids in owners if ids is None or ids]
+            places += [(query.passages(owner, ids), None) for owner, ids in owners if ids is None or ids]
         if len(places) == 1:
-            return await retrieve(self.index, places[0], words if places[0] is own else None)
-        found = await asyncio.gather(
-            *(retrieve(self.index, place, words if place is own else None) for place in places)
-        )
+            return await retrieve(self.index, *places[0])
+        found = await asyncio.gather(*(retrieve(self.index, *place) for place in places))
         return [one for candidates in found for one in candidates]
 
     async def _candidate_query(
@@ -123,3 +115,8 @@ class Gathering:
             facts = await self.store.facts.page(request.scope.user_id, shown, limit=MOST_TAGGED)
             found |= dict.fromkeys(fact_point_id(fact.user_id, fact.id) for fact in facts)
         return list(found)
+
+
+def _own(query: CandidateQuery) -> CandidateQuery:
+    """Return the query for the user's own memory."""
+    return replace(query, kinds=tuple(kind for kind in query.kinds if kind != "document"))

@@ -31,9 +31,9 @@ class Prepared:
         return self.named is not None and "episode" in kinds and asks_for_nothing_else(self.named.rest)
 
     def end(self) -> None:
-        """Give up a vector that nobody waits for any more; its failure is told to those who did."""
-        if self.vector is not None and not self.vector.cancel() and not self.vector.cancelled():
-            self.vector.exception()
+        """Give up a vector that nobody waits for any more."""
+        if self.vector is not None:
+            self.vector.cancel()
 
 
 @dataclass(frozen=True, slots=True)

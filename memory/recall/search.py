@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from recollect.memory.background.long_texts import INLINE_CHARACTERS, off_loop
+from recollect.memory.background.unread import may_go_unread
 from recollect.memory.ports.embedder import Embedder, embedder_name
 from recollect.memory.ports.reranker import Reranker
 from recollect.memory.ports.store import Store
@@ -132,7 +133,7 @@ class Search:
         What nobody has waited for is given up at the end of the block. The future raises InvalidRequest where the
         options' time zone does not exist.
         """
-        begun = asyncio.ensure_future(self._begin(text, options, names=names, now=now))
+        begun = may_go_unread(asyncio.ensure_future(self._begin(text, options, names=names, now=now)))
         try:
             yield begun
         finally:
@@ -144,7 +145,7 @@ class Search:
         if not options.kinds or prepared.asks_for_time_alone(options.kinds):
             return prepared
         embedded = asyncio.ensure_future(self.embedder.embed_query(prepared.query.dense_text))
-        return replace(prepared, vector=embedded)
+        return replace(prepared, vector=may_go_unread(embedded))
 
     async def _prepare(self, text: str, options: RecallOptions, *, names: Sequence[str], now: datetime) -> Prepared:
         named = await self._named_time(text, options, now)

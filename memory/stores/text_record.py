@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 from typing_extensions import override
 
 from recollect.memory.ports.embedder import EmbedderChoice, EmbedderChoices
+from recollect.memory.ports.filtering.filter_terms import Filling, FilterTerms
 
 
 class TextRecord(Protocol):
@@ -61,3 +62,18 @@ class RecordedChoices(EmbedderChoices):
     @override
     async def replace(self, choice: EmbedderChoice, *, seen: EmbedderChoice | None) -> bool:
         return await self._record.replace(choice, seen=seen)
+
+
+class RecordedTerms(FilterTerms):
+    """Implements the record of FilterTerms over one of the store; how terms are kept is each store's own."""
+
+    def __init__(self, record: TextRecord) -> None:
+        self._filling = ValueRecord(record, Filling.of_text)
+
+    @override
+    async def filling(self) -> Filling | None:
+        return await self._filling.read()
+
+    @override
+    async def record(self, filling: Filling, *, seen: Filling | None) -> bool:
+        return await self._filling.replace(filling, seen=seen)

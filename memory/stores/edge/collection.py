@@ -39,6 +39,7 @@ from recollect.memory.stores.points import (
     checked_words,
     cosine_of_score,
     payload_of,
+    raw_score,
     read_entry,
     read_fingerprint,
     read_terms,
@@ -107,7 +108,7 @@ class EdgeCollection(PointStore):
         self._keys = keys
         self._writer, self._readers = threads
         self._turn_points = TurnPoints(shard)
-        self._is_indexed = is_payload_indexed(shard)
+        self._is_indexed = False  # as far as the writer knows
         self._unflushed = 0
         self._closing: asyncio.Future[None] | None = None
 
@@ -235,7 +236,10 @@ class EdgeCollection(PointStore):
         return [_match(found_id, point) for found_id, point in found.items()]
 
     def _ranked(self, asked: Sequence[_Asked]) -> list[dict[str, float]]:
-        return [_raw_scores(query, points) for (query, _), points in zip(asked, self._found(asked), strict=True)]
+        return [
+            {found_id: raw_score(query, point.score) for found_id, point in points.items()}
+            for (query, _), points in zip(asked, self._found(asked), strict=True)
+        ]
 
     def _entries(self, ids: Sequence[str]) -> list[Entry]:
         wanted: list[edge.PointId] = list(ids)
@@ -276,7 +280,7 @@ class EdgeCollection(PointStore):
 
     async def _values(self, field: str, scope: Scope | None) -> list[str]:
         """Return the distinct values of `field` in the scope's points."""
-        if not self._is_indexed:
+        if not await self._read(lambda: is_payload_indexed(self._shard)):
             return []  # nothing was ever stored
         owned = None if scope is None else owned_by(scope)
         request = edge.FacetRequest(field, limit=_MOST_VALUES, exact=True, filter=owned)
@@ -377,12 +381,6 @@ async def _run(threads: ThreadPoolExecutor, work: Callable[[], Answer]) -> Answe
     except RuntimeError as error:  # the pool is shut down
         raise IndexUnavailable from error
     return await asyncio.wrap_future(future)
-
-
-def _raw_scores(query: Query, points: "Mapping[str, edge.ScoredPoint]") -> dict[str, float]:
-    if query.channel == BM25:
-        return {found: point.score for found, point in points.items()}
-    return {found: cosine_of_score(point.score) for found, point in points.items()}
 
 
 def _record(point: Point, dimension: int, keys: FilterKeys) -> edge.Point:

@@ -5,14 +5,13 @@ from typing import Any
 
 from typing_extensions import override
 
-from recollect.memory.ports.filtering.filter_terms import Filling, FilterTerms
 from recollect.memory.stores.json_text import from_json
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
 from recollect.memory.stores.sqlite.narrowed import ITEMS, terms_json
 from recollect.memory.stores.sqlite.rows import message_columns, to_message
 from recollect.memory.stores.sqlite.single_record import SingleRecord
 from recollect.memory.stores.stored_terms import StoredTerms, made_ends, terms_of
-from recollect.memory.stores.text_record import ValueRecord
+from recollect.memory.stores.text_record import RecordedTerms
 from recollect.memory.values.filtering.keys import FilterKeys
 from recollect.memory.values.filtering.narrowing import ItemKind
 from recollect.memory.values.filtering.terms import metadata_terms
@@ -46,13 +45,13 @@ WHERE {table}.user_id = ? AND {table}.{item} = given.item AND {table}.metadata =
 """
 
 
-class SqliteFilterTerms(FilterTerms):
+class SqliteFilterTerms(RecordedTerms):
     """Implements FilterTerms over the items' tables, the table of terms, and a record of the whole file."""
 
     def __init__(self, database: SqliteDatabase, keys: FilterKeys) -> None:
+        super().__init__(SingleRecord(database, "filter_filling"))
         self._database = database
         self._keys = keys
-        self._filling = ValueRecord(SingleRecord(database, "filter_filling"), Filling.of_text)
 
     @override
     async def between(self, user_id: str, low: str, high: str, *, limit: int) -> list[str]:
@@ -71,14 +70,6 @@ class SqliteFilterTerms(FilterTerms):
                 given = [value for row in rows for value in self._made(kind, row)]
                 await self._database.write(fill_statement(kind, len(rows)), (*given, user_id))
         return read
-
-    @override
-    async def filling(self) -> Filling | None:
-        return await self._filling.read()
-
-    @override
-    async def record(self, filling: Filling, *, seen: Filling | None) -> bool:
-        return await self._filling.replace(filling, seen=seen)
 
     def _made(self, kind: ItemKind, row: Row) -> Sequence[Any]:
         """Return an item's name and metadata as they were read, its terms, and the keys that made them."""

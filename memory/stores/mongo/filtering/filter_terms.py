@@ -4,26 +4,25 @@ from pymongo import UpdateOne
 from typing_extensions import override
 
 from recollect.memory.background.batches import batches
-from recollect.memory.ports.filtering.filter_terms import Filling, FilterTerms
 from recollect.memory.stores.json_text import from_json
 from recollect.memory.stores.mongo.connection import CONVERSATIONS, MongoConnection, Record
 from recollect.memory.stores.mongo.filtering.narrowed import ITEMS
 from recollect.memory.stores.mongo.message_document import MESSAGE_ONLY, to_message
 from recollect.memory.stores.mongo.records.schema_record import SchemaRecord
 from recollect.memory.stores.stored_terms import StoredTerms, made_ends, terms_of
-from recollect.memory.stores.text_record import ValueRecord
+from recollect.memory.stores.text_record import RecordedTerms
 from recollect.memory.values.filtering.terms import metadata_terms
 
 _PORTION = 100
 """So many documents are written at a time: a call has five seconds."""
 
 
-class MongoFilterTerms(FilterTerms):
+class MongoFilterTerms(RecordedTerms):
     """Implements FilterTerms over the items' documents, and a record of the whole database."""
 
     def __init__(self, connection: MongoConnection) -> None:
+        super().__init__(SchemaRecord(connection, "filters"))
         self._connection = connection
-        self._filling = ValueRecord(SchemaRecord(connection, "filters"), Filling.of_text)
 
     @override
     async def between(self, user_id: str, low: str, high: str, *, limit: int) -> list[str]:
@@ -56,14 +55,6 @@ class MongoFilterTerms(FilterTerms):
                 for batch in batches(changes, _PORTION):
                     await database[collection].bulk_write(batch, ordered=False)
         return read
-
-    @override
-    async def filling(self) -> Filling | None:
-        return await self._filling.read()
-
-    @override
-    async def record(self, filling: Filling, *, seen: Filling | None) -> bool:
-        return await self._filling.replace(filling, seen=seen)
 
     def _made(self, collection: str, document: Record) -> Record:
         keys = self._connection.keys
