@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import functools
-import gc
 import logging
 import multiprocessing
 import os
@@ -23,6 +22,7 @@ from typing_extensions import override
 from recollect.api.middleware.connection import Connection
 from recollect.api.middleware.connections import ConnectionLimits, Connections, raise_open_files
 from recollect.graph.turns import TurnRunner
+from recollect.memory.background.interpreter import settle_interpreter
 from recollect.memory.values.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
@@ -93,17 +93,11 @@ async def _serve(
 
 
 async def _settle(app: FastAPI) -> None:
-    """Freeze what the libraries have made, once the last of them is imported, and collect garbage from then on.
-
-    150,000 objects live as long as the process: without the freeze each full collection would scan them and stop it for
-    0.1 s. They are not collected before: of the imports some 800 small objects are garbage, and looking for them would
-    hold the first requests up for as long.
-    """
+    """Settle the interpreter once the last library is imported; see `serving.py`, which has stopped its collections."""
     turns: TurnRunner | None = getattr(app.state, "turns", None)
     if turns is not None and turns.graph.loading is not None:
         await asyncio.wait([turns.graph.loading])
-    gc.freeze()
-    gc.enable()
+    settle_interpreter()
 
 
 def _nothing() -> None:

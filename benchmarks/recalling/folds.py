@@ -12,11 +12,12 @@ from benchmarks.recalling.measures import AT, BUDGET, Outcome, outcome
 from benchmarks.recalling.passes import say, search
 from recollect.memory.memory import Memory
 from recollect.memory.recall.candidate_filter import CandidateFilter
+from recollect.memory.recall.candidates.candidate_query import CandidateQuery
+from recollect.memory.recall.candidates.retrieval import retrieve
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.near_repeats import losses
 from recollect.memory.recall.query import prepare_query
 from recollect.memory.recall.ranking import Scored, is_relevant, rank
-from recollect.memory.recall.retrieval import CandidateQuery, retrieve
 from recollect.memory.recall.search import MOST_NAMES, SMALL
 from recollect.memory.recall.signals import Signals, signals_for
 from recollect.memory.temporal.interval_questions import asks_for_nothing_else

@@ -25,7 +25,7 @@ from recollect.memory.memory import Memory
 from recollect.memory.opening.opening import open_memory
 from recollect.memory.ports.forwarding_index import ForwardingIndex
 from recollect.memory.ports.vector_index import Match, PointStore, Query, VectorIndex
-from recollect.memory.recall.retrieval import CHANNEL_LIMIT
+from recollect.memory.recall.candidates.candidate_query import CHANNEL_LIMIT
 from recollect.memory.stores.edge.collection import EdgeCollection
 from recollect.memory.stores.edge.shard import open_shard
 from recollect.memory.stores.points import BM25, CONTEXT, DENSE

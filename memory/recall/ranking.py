@@ -12,7 +12,7 @@ from operator import mul
 
 from recollect.memory.language.punctuation import asks
 from recollect.memory.ports.vector_index import Entry, Vector
-from recollect.memory.recall.candidate import Candidate
+from recollect.memory.recall.candidates.candidate import Candidate
 from recollect.memory.recall.query import PreparedQuery
 from recollect.memory.recall.signals import Signals, signals_for
 from recollect.memory.temporal.dates import says_time

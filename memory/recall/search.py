@@ -14,9 +14,9 @@ from recollect.memory.ports.reranker import Reranker
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.recall.candidate_filter import CandidateFilter
+from recollect.memory.recall.candidates.gathering import Gathering
 from recollect.memory.recall.coverage.covering import covering
 from recollect.memory.recall.filtering import Allowed, allowed_points
-from recollect.memory.recall.gathering import Gathering
 from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.known_terms import KnownTerms
 from recollect.memory.recall.near_repeats import LOSS, Comparison

@@ -13,7 +13,7 @@ from recollect.memory.index.expected import passage_entry
 from recollect.memory.ports.documents import Documents
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import Entry, Origin
-from recollect.memory.recall.candidate import Candidate
+from recollect.memory.recall.candidates.candidate import Candidate
 from recollect.memory.recall.hit import CandidateTrace
 from recollect.memory.values.fact import Fact
 

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from recollect.memory.background.batches import batches
 from recollect.memory.ports.vector_index import Entry, Match, Point, PointStore, Query, SparseVector, Vector
+from recollect.memory.stores.edge.id_texts import IdTexts
 from recollect.memory.stores.edge.place import mark_deleted
 from recollect.memory.stores.edge.selection import among, named, owned_by, owner_of, params_of, request_of
 from recollect.memory.stores.edge.shard import (
@@ -63,6 +64,7 @@ Answer = TypeVar("Answer")
 PointId = str | int
 """A point's id as the engine gives it."""
 _Asked = tuple[Query, list[float] | SparseVector | None]
+_Found = tuple[str, edge.ScoredPoint]
 
 
 async def open_edge_collection(path: Path, *, dimension: int, keys: FilterKeys = NO_KEYS) -> "EdgeCollection":
@@ -108,6 +110,7 @@ class EdgeCollection(PointStore):
         self._keys = keys
         self._writer, self._readers = threads
         self._turn_points = TurnPoints(shard)
+        self._id_texts = IdTexts()
         self._is_indexed = False  # as far as the writer knows
         self._unflushed = 0
         self._closing: asyncio.Future[None] | None = None
@@ -233,33 +236,32 @@ class EdgeCollection(PointStore):
 
     def _matches(self, query: Query, vector: list[float]) -> list[Match]:
         (found,) = self._found([(query, vector)], with_payload=True)
-        return [_match(found_id, point) for found_id, point in found.items()]
+        return [_match(found_id, point) for found_id, point in found]
 
     def _ranked(self, asked: Sequence[_Asked]) -> list[dict[str, float]]:
         return [
-            {found_id: raw_score(query, point.score) for found_id, point in points.items()}
+            {found_id: raw_score(query, point.score) for found_id, point in points}
             for (query, _), points in zip(asked, self._found(asked), strict=True)
         ]
 
     def _entries(self, ids: Sequence[str]) -> list[Entry]:
         wanted: list[edge.PointId] = list(ids)
         found = self._shard.retrieve(wanted, with_payload=True, with_vector=False)
-        return [read_entry(str(record.id), record.payload or {}) for record in found]
+        return [read_entry(self._id_texts.of(record.id), record.payload or {}) for record in found]
 
-    def _found(self, asked: Sequence[_Asked], *, with_payload: bool = False) -> "list[dict[str, edge.ScoredPoint]]":
-        """Return the best points of each query by id. Points of excluded turns are few: find them, then drop them."""
+    def _found(self, asked: Sequence[_Asked], *, with_payload: bool = False) -> "list[list[_Found]]":
+        """Return the best points of each query. Points of excluded turns are few: find them, then drop them."""
         before = [self._excluded(query) for query, _ in asked]
         found = [
             self._query(query, vector, len(excluded), with_payload)
             for (query, vector), excluded in zip(asked, before, strict=True)
         ]
-        kept = list[dict[str, edge.ScoredPoint]]()
+        kept = list[list[_Found]]()
         for (query, _), excluded, points in zip(asked, before, found, strict=True):
             dropped = excluded | self._excluded(query)  # The writer may have stored one meanwhile.
-            # An id is made anew each time that it is read.
-            named = {str(point.id): point for point in points}
-            left = [(found_id, point) for found_id, point in named.items() if found_id not in dropped]
-            kept.append(dict(left[: query.limit]) if dropped else named)
+            ids = [self._id_texts.of(point.id) for point in points]
+            left = [(found_id, point) for found_id, point in zip(ids, points, strict=True) if found_id not in dropped]
+            kept.append(left[: query.limit])
         return kept
 
     def _excluded(self, query: Query) -> frozenset[str]:

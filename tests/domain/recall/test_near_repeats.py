@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recollect.memory.ports.vector_index import Entry, Kind
-from recollect.memory.recall.candidate import Candidate
+from recollect.memory.recall.candidates.candidate import Candidate
 from recollect.memory.recall.near_repeats import LOSS, MOST_COMPARED, Comparison, losses
 from recollect.memory.recall.ranking import Scored
 

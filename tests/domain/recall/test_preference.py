@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from recollect.memory.ports.vector_index import Entry
-from recollect.memory.recall.candidate import Candidate
+from recollect.memory.recall.candidates.candidate import Candidate
 from recollect.memory.recall.preference import behind
 from recollect.memory.recall.ranking import Scored
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.memory.ports.vector_index import Entry, Kind
-from recollect.memory.recall.candidate import Candidate
+from recollect.memory.recall.candidates.candidate import Candidate
 from recollect.memory.recall.query import PreparedQuery, prepare_query
 from recollect.memory.recall.ranking import (
     Scored,

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recollect.memory.ports.vector_index import Entry, Kind, Origin
-from recollect.memory.recall.candidate import Candidate
 from recollect.memory.recall.candidate_filter import CandidateFilter
+from recollect.memory.recall.candidates.candidate import Candidate
 from recollect.memory.recall.ranking import Scored
 from recollect.memory.recall.repeats import MOST_IDS, Repeats, equal, merge
 

@@ -8,8 +8,9 @@ from typing_extensions import override
 
 from recollect.memory.ports.forwarding_index import ForwardingIndex
 from recollect.memory.ports.vector_index import Query, SparseVector, VectorIndex
-from recollect.memory.recall.candidate import Candidate
-from recollect.memory.recall.retrieval import CHANNEL_LIMIT, CandidateQuery, named_by_words, retrieve
+from recollect.memory.recall.candidates.candidate import Candidate
+from recollect.memory.recall.candidates.candidate_query import CHANNEL_LIMIT, CandidateQuery
+from recollect.memory.recall.candidates.retrieval import named_by_words, retrieve
 from recollect.memory.stores.edge.index import open_edge_index
 from recollect.memory.values.scope import Scope
 from tests.contracts.index.points import DIMENSION, MODEL, point, vector

@@ -9,12 +9,13 @@ from recollect.memory.ports.embedder import Embedder
 from recollect.memory.ports.facts import FactFilter
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex, fact_point_id
-from recollect.memory.recall.candidate import Candidate
+from recollect.memory.recall.candidates.candidate import Candidate
+from recollect.memory.recall.candidates.candidate_query import WHOLE_DEPTH, CandidateQuery, depth_for
+from recollect.memory.recall.candidates.retrieval import named_by_words, retrieve
 from recollect.memory.recall.filtering import Allowed
 from recollect.memory.recall.query import PreparedQuery
 from recollect.memory.recall.repeats import most_repeated
 from recollect.memory.recall.request import Request
-from recollect.memory.recall.retrieval import CHANNEL_LIMIT, CandidateQuery, named_by_words, retrieve
 
 MOST_ROUNDS = 4
 """How often candidates are retrieved again at most, because repeats took the places."""
@@ -61,7 +62,7 @@ class Gathering:
         for _ in range(MOST_ROUNDS):
             repeated = most_repeated(one.entry for one in found.values())
             turns = dict.fromkeys(entry.turn_id for entry in repeated if entry.turn_id)
-            if 2 * len(repeated) < CHANNEL_LIMIT:
+            if 2 * len(repeated) < query.named:
                 break
             apart = replace(query, exclude_turns=[*request.shown, *turns])
             more = [one for one in await self._retrieved(request, apart) if one.entry.id not in found]
@@ -105,6 +106,7 @@ class Gathering:
             has_context=self.embedder.knows_meaning,
             with_vectors=options.mmr_lambda is not None,
             preferred=request.preferred if request.is_beyond_window else None,
+            depth=_depth(request),
         )
 
     async def _tagged(self, request: Request, tags: Sequence[str], now: datetime) -> list[str]:
@@ -115,6 +117,14 @@ class Gathering:
             facts = await self.store.facts.page(request.scope.user_id, shown, limit=MOST_TAGGED)
             found |= dict.fromkeys(fact_point_id(fact.user_id, fact.id) for fact in facts)
         return list(found)
+
+
+def _depth(request: Request) -> int:
+    """Return how deep the search goes: a thread's own memory is small, and a threshold or a coverage keep late ones."""
+    options = request.options
+    if request.scope.thread_id is not None or options.score_threshold is not None or request.why_covered is not None:
+        return WHOLE_DEPTH
+    return depth_for(options.top_k)
 
 
 def _own(query: CandidateQuery) -> CandidateQuery:

@@ -1,0 +1,101 @@
+"""How many candidates a search goes on with, over real stores."""
+
+import random
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from typing_extensions import override
+
+from recollect.memory.ports.forwarding_index import ForwardingIndex
+from recollect.memory.ports.vector_index import Entry, Query, VectorIndex
+from recollect.memory.providers.lexical import LexicalEmbedder
+from recollect.memory.recall.candidates.candidate_query import WHOLE_DEPTH, depth_for
+from recollect.memory.recall.candidates.choosing import promising
+from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.recall.request import Request
+from recollect.memory.recall.search import Search
+from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.scope import Scope
+from tests.contracts.store.samples import NOW
+from tests.domain.support.talks import T1, Stores, index_all, open_stores, say_all
+
+TEA = "Which tea do I like in the morning?"
+OPTIONS = RecallOptions(top_k=5)
+SAID = 260
+WORDS = [first + second for first in "bdfgklmnprstvz" for second in ("abu", "eko", "imi", "ona", "uta", "ande")]
+
+
+@dataclass
+class Counted(ForwardingIndex):
+    """Passes every call on, and keeps what was asked for."""
+
+    index: VectorIndex
+    listed: list[int] = field(default_factory=list)
+    read: int = 0
+
+    def __post_init__(self) -> None:
+        self.name = self.index.name
+
+    @override
+    async def _opened(self) -> VectorIndex:
+        return self.index
+
+    @override
+    async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
+        self.listed += [query.limit for query in queries if query.ids is None]
+        return await self.index.rank(queries)
+
+    @override
+    async def entries(self, ids: Sequence[str]) -> list[Entry]:
+        self.read += len(ids)
+        return await self.index.entries(ids)
+
+
+@pytest.fixture
+async def stores(tmp_path: Path) -> AsyncGenerator[Stores]:
+    async with open_stores(tmp_path) as opened:
+        chosen = random.Random(7)
+        others = [" ".join(chosen.choices(WORDS, k=chosen.randint(2, 30))) for _ in range(SAID)]
+        texts = [f"I like tea in the morning, {other}." for other in others]
+        await index_all(opened, await say_all(opened.store, texts))
+        yield opened
+
+
+async def asked(stores: Stores, request: Request) -> Counted:
+    index = Counted(stores.index)
+    found = await Search(stores.store, index, LexicalEmbedder(), MemoryConfig()).find(request, now=NOW)
+    assert found.hits
+    return index
+
+
+@pytest.mark.parametrize(("hits", "depth"), [(1, 55), (5, 75), (10, 100), (30, 200), (50, 200)])
+async def test_more_hits_are_looked_for_among_more(stores: Stores, hits: int, depth: int) -> None:
+    index = await asked(stores, Request(Scope(T1.user_id), TEA, replace(OPTIONS, top_k=hits)))
+    assert set(index.listed) == {min(150, depth)}
+    assert depth_for(hits) == depth
+    assert min(150, depth) <= index.read < 1.1 * depth, "and those whose texts may equal theirs"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request(T1, TEA, OPTIONS),
+        Request(Scope(T1.user_id), TEA, replace(OPTIONS, score_threshold=0.01)),
+        Request(Scope(T1.user_id), "List all tea that I like in the morning.", OPTIONS),
+    ],
+    ids=["a thread", "a threshold", "coverage"],
+)
+async def test_a_late_candidate_is_kept_where_another_measure_may_keep_it(stores: Stores, request_: Request) -> None:
+    index = await asked(stores, request_)
+    assert set(index.listed) == {150}
+    assert index.read > 150
+
+
+def test_the_best_sums_are_taken_and_all_that_may_equal_them() -> None:
+    dense = {"a": 0.9, "b": 0.5, "c": 0.5000001, "d": 0.3, "e": 0.0, "f": 0.0}
+    words = {"b": 9.0, "e": 8.0, "f": 1.0}
+    assert promising([dense, words], 2) == ["b", "a", "c"], "c has the cosine of b"
+    assert set(promising([dense, words], 3)) == {"a", "b", "c", "e"}, "a cosine of 0 says nothing of a text"
+    assert set(promising([dense, words], WHOLE_DEPTH)) == {*dense}
