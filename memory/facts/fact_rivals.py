@@ -12,7 +12,7 @@ from recollect.memory.values.scope import Scope
 
 async def living_under(facts: Facts, key: str, scope: FactScope, home: Scope, *, at: datetime) -> list[Fact]:
     """Return the living facts under `key` at one place: the user's own, a thread's, or the global ones."""
-    found = await facts.living(home, at=at, limit=MOST_FACTS)
+    found = await facts.living(home, at=at, limit=MOST_FACTS, keys=[key])
     place = (key, scope, home.thread_id)
     return [fact for fact in found if fact.is_living(at) and (fact.key, fact.scope, fact.home) == place]
 

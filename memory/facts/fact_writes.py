@@ -61,7 +61,8 @@ class FactWrites:
         if not inserted:
             return ended
         at = max(fact.created_at for fact in inserted)
-        living = await self.facts.living(scope, at=at, limit=MOST_FACTS)
+        keys = {fact.key for fact in inserted if fact.key is not None}
+        living = await self.facts.living(scope, at=at, limit=MOST_FACTS, keys=keys)
         for fact in inserted:
             if any(other.is_guarded and is_rival(other, fact) and other.is_living(at) for other in living):
                 end = superseded(by="person", at=at)

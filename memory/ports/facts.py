@@ -1,7 +1,7 @@
 """The facts port, part of the store."""
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -69,8 +69,16 @@ class Facts(Protocol):
         ...
 
     @abstractmethod
-    async def living(self, scope: Scope, *, at: datetime, limit: int, with_global: bool = False) -> list[Fact]:
-        """Return active facts whose validity has not run out at `at`, newest first.
+    async def living(
+        self,
+        scope: Scope,
+        *,
+        at: datetime,
+        limit: int,
+        with_global: bool = False,
+        keys: Collection[str] | None = None,
+    ) -> list[Fact]:
+        """Return active facts whose validity has not run out at `at`, newest first; with `keys` only those under them.
 
         A superseded fact counts while it holds. They are the user's own; with a thread in `scope` also that thread's;
         with `with_global` also the global ones.

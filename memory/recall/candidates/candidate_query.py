@@ -1,4 +1,4 @@
-"""What a search asks the index for: the queries that name candidates and score them, and how many of each."""
+"""Writes the queries by which a search asks the index: those that name candidates, and those that score them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 
 from pymongo import ASCENDING, DESCENDING
@@ -79,8 +79,19 @@ class MongoFacts(Facts):
         return await self._found({"user_id": user_id, "_id": {"$in": keys}}, limit=len(keys))
 
     @override
-    async def living(self, scope: Scope, *, at: datetime, limit: int, with_global: bool = False) -> list[Fact]:
-        return await self._found(_living(scope, at, with_global=with_global), limit=limit, order=_NEWEST)
+    async def living(
+        self,
+        scope: Scope,
+        *,
+        at: datetime,
+        limit: int,
+        with_global: bool = False,
+        keys: Collection[str] | None = None,
+    ) -> list[Fact]:
+        wanted = _living(scope, at, with_global=with_global)
+        if keys is not None:
+            wanted["key"] = {"$in": [*keys]}
+        return await self._found(wanted, limit=limit, order=_NEWEST)
 
     @override
     async def proposed(self, scope: Scope, *, limit: int) -> list[Fact]:

@@ -84,13 +84,20 @@ _OWN, _HERE, _SHARED = (
 )
 _NOT_OVER = f"{_OPEN} AND (valid_to IS NULL OR valid_to > :at)"
 
-# A user's superseded facts are few, so all of them are read.
-LIVING = " UNION ALL ".join(
-    (
-        _union(_NOT_OVER, homes=(_OWN, _HERE, _SHARED), order=_in_order("DESC")),
-        _union(_AHEAD, homes=(_OWN, _HERE, _SHARED), order=""),
+
+def _living(where: str = "") -> str:
+    """Return the statement that lists living facts, those that fulfil `where`."""
+    # A user's superseded facts are few, so all of them are read.
+    homes = (_OWN, _HERE, _SHARED)
+    parts = (
+        _union(_NOT_OVER + where, homes=homes, order=_in_order("DESC")),
+        _union(_AHEAD + where, homes=homes, order=""),
     )
-)
+    return " UNION ALL ".join(parts)
+
+
+LIVING = _living()
+LIVING_UNDER = _living(" AND key IN (SELECT value FROM json_each(:keys))")
 PROPOSED = _union("status = 'proposed'", homes=(_OWN, _HERE), order=_in_order("DESC"))
 
 

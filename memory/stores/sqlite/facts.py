@@ -1,7 +1,7 @@
 """Keeps facts in SQLite. `home` is the thread's id for working memory, and "" for facts of all threads."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -59,10 +59,20 @@ class SqliteFacts(Facts):
         return [to_fact(row) for row in rows]
 
     @override
-    async def living(self, scope: Scope, *, at: datetime, limit: int, with_global: bool = False) -> list[Fact]:
+    async def living(
+        self,
+        scope: Scope,
+        *,
+        at: datetime,
+        limit: int,
+        with_global: bool = False,
+        keys: Collection[str] | None = None,
+    ) -> list[Fact]:
         shared = GLOBAL_USER if with_global and scope.user_id != GLOBAL_USER else None
         values = {"user": scope.user_id, "home": scope.thread_id, "global": shared, "at": to_ms(at), "limit": limit}
-        return _newest(await self._database.read(sql.LIVING, values), limit)
+        if keys is None:
+            return _newest(await self._database.read(sql.LIVING, values), limit)
+        return _newest(await self._database.read(sql.LIVING_UNDER, {**values, "keys": json.dumps([*keys])}), limit)
 
     @override
     async def proposed(self, scope: Scope, *, limit: int) -> list[Fact]:

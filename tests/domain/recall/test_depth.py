@@ -32,7 +32,7 @@ class Counted(ForwardingIndex):
     """Passes every call on, and keeps what was asked for."""
 
     index: VectorIndex
-    listed: list[int] = field(default_factory=list)
+    listed: list[int] = field(default_factory=list[int])
     read: int = 0
 
     def __post_init__(self) -> None:

@@ -166,6 +166,15 @@ class FactsContract:
         later = await store.facts.living(ADA, at=NOW + SECOND, limit=9)
         assert [each.id for each in later] == ["endless", "to come"]
 
+    async def test_living_facts_under_keys_are_those_alone(self, store: Store):
+        shown = [fact("tea", key="drink"), superseded("dog", key="pet", age=1, valid_to=NOW + SECOND)]
+        await insert(store, *shown, fact("town", key="home"), fact("note", key=None), superseded("cat", key="pet"))
+        await insert(store, fact("hers", key="drink", user_id="bob"))
+        living = store.facts.living
+        assert await living(ADA, at=NOW, limit=9, keys=["pet", "drink", "'; DROP TABLE facts; --", "$ne"]) == shown
+        assert await living(ADA, at=NOW, limit=1, keys=["pet", "drink"]) == shown[:1]
+        assert await living(ADA, at=NOW, limit=9, keys=[]) == []
+
     async def test_a_superseded_fact_without_an_end_of_validity_holds_on(self, store: Store):
         given = replace(superseded("ended"), valid_to=None)
         await insert(store, given)
