@@ -58,6 +58,7 @@ _INDEXES: Mapping[str, Sequence[tuple[Sequence[str], bool]]] = {
     FACTS: (
         (("user_id", "home", "state", "created_at", "id"), False),
         (("user_id", "home", "state", "until"), False),
+        (("user_id", "key", "home", "state", "until"), False),
         (("user_id", "home", "created_at", "id"), False),
         (("user_id", "replaces", "created_at", "id"), False),
         (("user_id", "state", "pinned", "importance", "confirmed_at"), False),
