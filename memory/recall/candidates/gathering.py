@@ -10,7 +10,7 @@ from recollect.memory.ports.facts import FactFilter
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex, fact_point_id
 from recollect.memory.recall.candidates.candidate import Candidate
-from recollect.memory.recall.candidates.candidate_query import WHOLE_DEPTH, CandidateQuery, depth_for
+from recollect.memory.recall.candidates.candidate_query import CHANNEL_LIMIT, WHOLE_DEPTH, CandidateQuery, depth_for
 from recollect.memory.recall.candidates.retrieval import named_by_words, retrieve
 from recollect.memory.recall.filtering import Allowed
 from recollect.memory.recall.query import PreparedQuery
@@ -58,12 +58,13 @@ class Gathering:
         Who says the same a thousand times would otherwise leave no place for anything else. `words` is what the user's
         own memory names by words, where that was asked for before.
         """
-        found = {one.entry.id: one for one in await self._retrieved(request, query, words)}
+        found, known = {one.entry.id: one for one in await self._retrieved(request, query, words)}, 0
         for _ in range(MOST_ROUNDS):
             repeated = most_repeated(one.entry for one in found.values())
             turns = dict.fromkeys(entry.turn_id for entry in repeated if entry.turn_id)
-            if 2 * len(repeated) < query.named:
+            if len(repeated) == known or not _is_crowded(len(repeated), len(found) - len(repeated), query):
                 break
+            known = len(repeated)
             apart = replace(query, exclude_turns=[*request.shown, *turns])
             more = [one for one in await self._retrieved(request, apart) if one.entry.id not in found]
             if not more:
@@ -117,6 +118,14 @@ class Gathering:
             facts = await self.store.facts.page(request.scope.user_id, shown, limit=MOST_TAGGED)
             found |= dict.fromkeys(fact_point_id(fact.user_id, fact.id) for fact in facts)
         return list(found)
+
+
+def _is_crowded(repeated: int, others: int, query: CandidateQuery) -> bool:
+    """Tell whether repeats take half of a channel's places, and so many that few others are left or not all are found.
+
+    Of a text that takes half of the longest list some may not have been named, so that they would not be counted.
+    """
+    return 2 * repeated >= CHANNEL_LIMIT or (2 * repeated >= query.named and 3 * others < query.depth)
 
 
 def _depth(request: Request) -> int:

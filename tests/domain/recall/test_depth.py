@@ -19,7 +19,7 @@ from recollect.memory.recall.search import Search
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
 from tests.contracts.store.samples import NOW
-from tests.domain.support.talks import T1, Stores, index_all, open_stores, say_all
+from tests.domain.support.talks import T1, Stores, index_all, open_stores, say, say_all
 
 TEA = "Which tea do I like in the morning?"
 OPTIONS = RecallOptions(top_k=5)
@@ -53,13 +53,17 @@ class Counted(ForwardingIndex):
         return await self.index.entries(ids)
 
 
+def different(count: int) -> list[str]:
+    """Return texts of which none says what another does."""
+    chosen = random.Random(7)
+    others = [" ".join(chosen.choices(WORDS, k=chosen.randint(2, 30))) for _ in range(count)]
+    return [f"I like tea in the morning, {other}." for other in others]
+
+
 @pytest.fixture
 async def stores(tmp_path: Path) -> AsyncGenerator[Stores]:
     async with open_stores(tmp_path) as opened:
-        chosen = random.Random(7)
-        others = [" ".join(chosen.choices(WORDS, k=chosen.randint(2, 30))) for _ in range(SAID)]
-        texts = [f"I like tea in the morning, {other}." for other in others]
-        await index_all(opened, await say_all(opened.store, texts))
+        await index_all(opened, await say_all(opened.store, different(SAID)))
         yield opened
 
 
@@ -91,6 +95,22 @@ async def test_a_late_candidate_is_kept_where_another_measure_may_keep_it(stores
     index = await asked(stores, request_)
     assert set(index.listed) == {150}
     assert index.read > 150
+
+
+@pytest.mark.parametrize(
+    ("repeats", "others", "rounds"),
+    [(45, 60, 1), (60, 10, 2), (80, 90, 3)],
+    ids=["enough others are left", "few others are left", "some may not have been named"],
+)
+async def test_repeats_are_left_out_of_another_round_where_they_crowd(
+    tmp_path: Path, repeats: int, others: int, rounds: int
+) -> None:
+    async with open_stores(tmp_path) as opened:
+        texts = [*different(others), *["I like tea!"] * repeats]
+        said = [await say(opened.store, text, turn_id=f"t{n}", reply=f"{n}") for n, text in enumerate(texts)]
+        await index_all(opened, said)
+        index = await asked(opened, Request(Scope(T1.user_id), TEA, OPTIONS))
+    assert len(index.listed) == 2 * rounds
 
 
 def test_the_best_sums_are_taken_and_all_that_may_equal_them() -> None:
