@@ -6,12 +6,14 @@ Nothing needs a server until the first call: the first one that reaches it prepa
 import asyncio
 import hashlib
 import logging
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC
-from typing import Any
+from typing import Any, TypeVar
 
 from pymongo import AsyncMongoClient
+from pymongo import lock as driver_lock
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.asynchronous.database import AsyncDatabase
 from pymongo.errors import InvalidName, PyMongoError
@@ -62,6 +64,20 @@ class MongoDatabase:
 Prepare = Callable[[MongoDatabase], Awaitable[None]]
 
 logger = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
+
+async def _wait_in_task(waiting: Awaitable[Answer], seconds: float | None) -> Answer:
+    """Wait as `asyncio.wait_for` does from Python 3.12 on: in the task itself."""
+    async with asyncio.timeout(seconds):
+        return await waiting
+
+
+# Python 3.11 waits in another task. Of a call that is cancelled twice while it waits for a server, that task came to
+# the driver's lock after the call had left, and nobody released it: every later call of the process waited for ever.
+if sys.version_info < (3, 12):
+    driver_lock.wait_for = _wait_in_task  # pyright: ignore[reportPrivateImportUsage] - its own name for asyncio's
 
 _TIMEOUTS: Mapping[str, int] = {"serverSelectionTimeoutMS": 3_000, "connectTimeoutMS": 3_000, "timeoutMS": 5_000}
 
