@@ -61,15 +61,13 @@ class Gathering:
         found, known = {one.entry.id: one for one in await self._retrieved(request, query, words)}, 0
         for _ in range(MOST_ROUNDS):
             repeated = most_repeated(one.entry for one in found.values())
-            turns = dict.fromkeys(entry.turn_id for entry in repeated if entry.turn_id)
             if len(repeated) == known or not _is_crowded(len(repeated), len(found) - len(repeated), query):
                 break
             known = len(repeated)
+            turns = dict.fromkeys(entry.turn_id for entry in repeated if entry.turn_id)
             apart = replace(query, exclude_turns=[*request.shown, *turns])
-            more = [one for one in await self._retrieved(request, apart) if one.entry.id not in found]
-            if not more:
-                break
-            found |= {one.entry.id: one for one in more}
+            more = {one.entry.id: one for one in await self._retrieved(request, apart)}
+            found = more | found
         return list(found.values())
 
     async def _retrieved(
