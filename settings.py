@@ -17,7 +17,7 @@ from recollect.memory.providers.presets import PRESETS, preset
 from recollect.memory.temporal.temporal import read_timezone
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.filtering.keys import read_filter_keys
-from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
+from recollect.memory.values.mem_config import Coverage, MemoryConfig, QueryPrecision, Scoped, TimeUse
 from recollect.memory.values.scope import ID_PATTERN
 
 _DEFAULT = MemoryConfig()
@@ -196,6 +196,10 @@ class Settings(BaseSettings):
     )
     embedding_dimensions: int | None = Field(None, ge=1, le=65_536, description="Length of its vectors.")
     embedding_model_path: Path | None = Field(None, description="Folder of a local model's files for `fastembed:NAME`.")
+    embedding_query_precision: QueryPrecision = Field(
+        "int8",
+        description="Weights by which a local model reads queries: a copy in 8 bits, in the user's cache, or its own.",
+    )
     reranker: str | None = Field(
         None,
         description="Local model that judges a search's best hits again: `fastembed:NAME` (extra `local`).",

@@ -185,7 +185,11 @@ def _embedder_opener(
     if name.startswith(FASTEMBED):
         from recollect.memory.providers.local.fastembed_embeddings import open_local_embedder
 
-        return open_local_embedder(name.removeprefix(FASTEMBED), path=config.embedding_model_path)
+        return open_local_embedder(
+            name.removeprefix(FASTEMBED),
+            path=config.embedding_model_path,
+            query_precision=config.embedding_query_precision,
+        )
     if name == LEXICAL or source is None:
         from recollect.memory.providers.lexical import LexicalEmbedder
 

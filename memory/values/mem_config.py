@@ -15,6 +15,8 @@ TimeUse = Literal["boost", "filter", "ignore"]
 """The effect of a time that the query names: raise what was said then, leave all else out, or none."""
 Coverage = Literal["auto", "on", "off"]
 """Whether hits cover a period, or a subject over time, in place of the best few; auto: where the query asks for it."""
+QueryPrecision = Literal["int8", "float32"]
+"""The weights by which a local embedding model reads queries: a copy of 8-bit numbers, or its own."""
 IN_MEMORY = Path(":memory:")
 """The value of `data_dir` that stands for a private temporary folder."""
 _PATHS = (
@@ -68,6 +70,7 @@ class MemoryConfig:
     embedding_dimensions: int | None = None
     embedder: str | None = None
     embedding_model_path: Path | None = None
+    embedding_query_precision: QueryPrecision = "int8"
     reranker: str | None = None
     reranker_path: Path | None = None
     chat_timeout_seconds: float = 60.0

@@ -1,7 +1,9 @@
 import asyncio
+import logging
 import os
+import stat
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +11,10 @@ import pytest
 
 from recollect.memory.ports.embedder import Embedder
 from recollect.memory.providers.catalog import open_embedder
+from recollect.memory.providers.local import query_model
 from recollect.memory.providers.local.local_model import batches_by_length
 from recollect.memory.values.errors import ConfigurationError
-from recollect.memory.values.mem_config import MemoryConfig
+from recollect.memory.values.mem_config import MemoryConfig, QueryPrecision
 from tests.fakes.openai_server import FakeOpenAI
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
@@ -65,6 +68,59 @@ async def test_a_callers_few_texts_do_not_wait_for_anothers_many(embedder: Embed
     await embedder.embed_query("Tea?")
     assert not many.done()
     many.cancel()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "recollect" / "int8"
+
+
+def _queries(model_path: Path, precision: QueryPrecision) -> list[Sequence[float]]:
+    async def embedded() -> list[Sequence[float]]:
+        config = LOCAL.replace(embedding_model_path=model_path, embedding_query_precision=precision)
+        async with open_embedder(config) as embedder:
+            return [await embedder.embed_query(text) for text in ("my puppy's name?", "Trains at nine", "tea " * 300)]
+
+    return asyncio.run(embedded())
+
+
+def test_queries_are_read_by_8_bit_weights_that_are_made_once(embedding_model_path: Path, cache: Path) -> None:
+    own = _queries(embedding_model_path, "float32")
+    assert not cache.exists()
+    small = _queries(embedding_model_path, "int8")
+    [copied] = cache.iterdir()
+    made = copied.stat()
+    assert made.st_size < (embedding_model_path / "model.onnx").stat().st_size / 3
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    for by_own, by_small in zip(own, small, strict=True):
+        assert np.linalg.norm(by_small) == pytest.approx(1.0)
+        assert query_model.LEAST_LIKENESS < np.dot(by_own, by_small) < 0.99999
+    assert _queries(embedding_model_path, "int8") == small
+    assert [file.stat() for file in cache.iterdir()] == [made]
+
+
+@pytest.mark.parametrize("fault", ["no cache", "no model", "other vectors"])
+def test_queries_keep_the_models_own_weights_where_8_bits_do_not_serve(
+    fault: str,
+    embedding_model_path: Path,
+    cache: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = _queries(embedding_model_path, "float32")
+    if fault == "no cache":
+        cache.parent.parent.write_text("no folder")
+    elif fault == "no model":
+        _queries(embedding_model_path, "int8")
+        [copied] = cache.iterdir()
+        copied.write_bytes(b"half a file")
+    else:
+        monkeypatch.setattr(query_model, "LEAST_LIKENESS", 0.99999)
+    with caplog.at_level(logging.WARNING):
+        assert _queries(embedding_model_path, "int8") == own
+    [told] = [record for record in caplog.records if vars(record).get("action") == "query_precision"]
+    assert "the model's own weights" in told.message
 
 
 async def test_a_wrong_path_names_its_setting(tmp_path: Path) -> None:

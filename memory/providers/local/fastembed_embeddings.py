@@ -16,6 +16,8 @@ from typing_extensions import override
 
 from recollect.memory.ports.embedder import Embedder
 from recollect.memory.providers.local.local_model import LocalKind, LocalModel, batches_by_length
+from recollect.memory.providers.local.query_model import query_model
+from recollect.memory.values.mem_config import QueryPrecision
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
@@ -32,13 +34,21 @@ _TEXT_CHARACTERS = 24_000
 class LocalEmbedder(LocalModel["TextEmbedding"], Embedder):
     """Embedder over a loaded model. Queries are embedded in `threads`, documents in `behind`, batch by batch.
 
-    Each run keeps to the thread that calls it, so that the priority of the thread is the priority of the work.
+    `queries` embeds queries by its `query_embed`: the loaded model, or the same with smaller weights. Each run keeps to
+    the thread that calls it, so that the priority of the thread is the priority of the work.
     """
 
     def __init__(
-        self, loaded: "TextEmbedding", *, name: str, threads: ThreadPoolExecutor, behind: ThreadPoolExecutor
+        self,
+        loaded: "TextEmbedding",
+        *,
+        queries: Any,
+        name: str,
+        threads: ThreadPoolExecutor,
+        behind: ThreadPoolExecutor,
     ) -> None:
         super().__init__(loaded, name=name, threads=threads)
+        self._queries = queries
         self._behind = behind
         # It is fair: a caller with a few texts waits for a batch of an import, not for the import.
         self._documents = asyncio.Semaphore(_DOCUMENTS)
@@ -63,7 +73,7 @@ class LocalEmbedder(LocalModel["TextEmbedding"], Embedder):
     @override
     async def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of a search text, of length 1."""
-        found = await self._run(self._threads, lambda: list(self._loaded.query_embed([text[:_TEXT_CHARACTERS]])))
+        found = await self._run(self._threads, lambda: list(self._queries.query_embed([text[:_TEXT_CHARACTERS]])))
         return found[0]
 
     @override
@@ -105,7 +115,9 @@ _KIND: "LocalKind[TextEmbedding]" = LocalKind(
 
 
 @asynccontextmanager
-async def open_local_embedder(name: str, *, path: Path | None) -> AsyncGenerator[Embedder]:
+async def open_local_embedder(
+    name: str, *, path: Path | None, query_precision: QueryPrecision
+) -> AsyncGenerator[Embedder]:
     """Open the model `name`, loaded from `path`, else from fastembed's cache, else from the model hub.
 
     Raises:
@@ -116,7 +128,10 @@ async def open_local_embedder(name: str, *, path: Path | None) -> AsyncGenerator
         ThreadPoolExecutor(_DOCUMENTS, thread_name_prefix="embedder-documents", initializer=_stand_back) as behind,
     ):
         loaded = await _KIND.load(name, path=path, threads=threads, cores=1)
-        yield LocalEmbedder(loaded, name=name, threads=threads, behind=behind)
+        queries: Any = loaded
+        if query_precision == "int8":
+            queries = await asyncio.get_running_loop().run_in_executor(threads, query_model, loaded)
+        yield LocalEmbedder(loaded, queries=queries, name=name, threads=threads, behind=behind)
 
 
 def _stand_back() -> None:
