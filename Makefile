@@ -9,7 +9,7 @@ run: .venv/run.stamp ## set up what is needed, and serve on 127.0.0.1:8000
 	@exec .venv/bin/recollect serve $(ARGS)
 
 test: .venv/dev.stamp ## set up what is needed, and run the tests (all but the slow ones)
-	.venv/bin/python -m pytest -m "not slow" -n 2 --dist loadfile $(ARGS)
+	.venv/bin/python -m pytest -m "not slow" -n 3 --dist loadfile $(ARGS)
 
 check: .venv/dev.stamp ## lint, format, types, layers, lock files
 	.venv/bin/ruff check .
