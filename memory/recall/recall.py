@@ -11,7 +11,7 @@ from recollect.memory.ports.store import Store
 from recollect.memory.recall.attachments import NOTHING, Attachments, SearchableDocuments
 from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.recall_options import RecallOptions
-from recollect.memory.recall.request import Request
+from recollect.memory.recall.request import SMALL_MEMORY, Request
 from recollect.memory.recall.search import Search
 from recollect.memory.threads.agents_thread import agents_record
 from recollect.memory.threads.window import ReadWindow, read_window
@@ -129,7 +129,8 @@ class Recall:
         most = options.window + len(shown_besides)
         # Read in one hop, and the rest in another one: the turn waits for both.
         count, names = await asyncio.gather(
-            self.store.conversations.count_turns(searched, at_most=most + 1), self.vector_search.names(scope.user_id)
+            self.store.conversations.count_turns(searched, at_most=max(most, SMALL_MEMORY) + 1),
+            self.vector_search.names(scope.user_id),
         )
         now, beginning = self.clock(), nullcontext()
         if count > most:  # whatever is shown, there is more to search: the embedder works while the store is read
@@ -154,6 +155,7 @@ class Recall:
                 thread_id=scope.thread_id,
                 preferred=preferred,
                 is_beyond_window=preferred is not None and await self._has_turns_beyond(scope, len(shown)),
+                is_small=count <= SMALL_MEMORY,
                 searchable=documents.without(given),
                 given=given,
                 prepared=None if begun is None else await begun,

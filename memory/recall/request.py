@@ -14,6 +14,9 @@ from recollect.memory.temporal.interval_questions import asks_for_nothing_else
 from recollect.memory.temporal.temporal import Found
 from recollect.memory.values.scope import Scope
 
+SMALL_MEMORY = 75
+"""Of so many turns a channel may name every message, twice as many (`CHANNEL_LIMIT`): its list lacks none then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -44,8 +47,9 @@ class Request:
     pinned facts in any case, so they are no hits; the user's own facts count as well as the thread's. `preferred` is
     the thread whose hits go before those of the user's other threads, unless these score more by `scope_margin`:
     `scope` is the user's then. It names candidates of its own if it `is_beyond_window`, so that it has turns that the
-    caller does not show. `searchable` are the documents to search, `given` the ids of those that the caller shows
-    already. `prepared` is the text as it was prepared before, if it was.
+    caller does not show.
+    `is_small`: there are at most `SMALL_MEMORY` turns to search. `searchable` are the documents to search, `given` the
+    ids of those that the caller shows already. `prepared` is the text as it was prepared before, if it was.
     """
 
     scope: Scope
@@ -56,6 +60,7 @@ class Request:
     thread_id: str | None = None
     preferred: str | None = None
     is_beyond_window: bool = True
+    is_small: bool = False
     searchable: SearchableDocuments = NOTHING
     given: frozenset[str] = frozenset()
     prepared: Prepared | None = None

@@ -13,6 +13,9 @@ from importlib import import_module
 from pathlib import Path
 
 _MAKING_SECONDS = 300.0
+_OPERATIONS = ["MatMul", "Gemm", "Attention"]
+"""What reads weights as a whole. Of the table of words a query reads a few rows, and in 8 bits they cost recall: of
+LoCoMo's multi-hop and open-domain questions 0.3 and 0.4 points at 10, in place of 0.0 and 0.3."""
 _NAME_LENGTH = 32
 
 
@@ -58,7 +61,9 @@ def _cache() -> Path:
 def _main() -> None:
     quantization = import_module("onnxruntime.quantization")
     source, target = sys.argv[1:]
-    quantization.quantize_dynamic(source, target, per_channel=True, weight_type=quantization.QuantType.QInt8)
+    quantization.quantize_dynamic(
+        source, target, per_channel=True, weight_type=quantization.QuantType.QInt8, op_types_to_quantize=_OPERATIONS
+    )
 
 
 if __name__ == "__main__":

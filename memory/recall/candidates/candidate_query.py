@@ -44,7 +44,8 @@ class CandidateQuery:
     `allowed` limits everything but passages to what a filter allows. `period` asks for more candidates from within it,
     or with `only_period` for no others. Without `has_context` the index holds no context vectors. `with_vectors` asks
     for the candidates' dense vectors. `preferred` is a thread that names candidates of its own, so that the user's
-    other threads do not take all places. `depth` limits all candidates but facts and those of that thread.
+    other threads do not take all places. `depth` limits all candidates but facts and those of that thread;
+    `named` is how many each channel names.
     """
 
     scope: Scope
@@ -62,6 +63,7 @@ class CandidateQuery:
     with_vectors: bool = False
     preferred: str | None = None
     depth: int = WHOLE_DEPTH
+    named: int = CHANNEL_LIMIT
 
     def listing(self) -> list[Query]:
         """Return the queries of the first round, in which the listing channels name candidates other than facts."""
@@ -96,6 +98,7 @@ class CandidateQuery:
             allowed=None,
             preferred=None,
             depth=WHOLE_DEPTH,
+            named=CHANNEL_LIMIT,
             documents=documents,
             period=self.period if self.only_period else None,
             has_context=False,
@@ -144,11 +147,6 @@ class CandidateQuery:
         if entry.kind == "fact":
             return self.fact_homes is None or entry.thread_id in self.fact_homes
         return self.scope.thread_id in {None, entry.thread_id}
-
-    @property
-    def named(self) -> int:
-        """Return how many candidates each channel names."""
-        return min(CHANNEL_LIMIT, self.depth)
 
     @property
     def channels(self) -> tuple[Channel, ...]:

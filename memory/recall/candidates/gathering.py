@@ -88,7 +88,7 @@ class Gathering:
         self, request: Request, query: PreparedQuery, allowed: Allowed | None, now: datetime
     ) -> CandidateQuery:
         """Return the query, without its vector."""
-        options, fact_points = request.options, None
+        options, fact_points, depth = request.options, None, _depth(request)
         if options.tags:
             fact_points = await self._tagged(request, options.tags, now)
         return CandidateQuery(
@@ -104,8 +104,9 @@ class Gathering:
             only_period=options.time == "filter",
             has_context=self.embedder.knows_meaning,
             with_vectors=options.mmr_lambda is not None,
-            preferred=request.preferred if request.is_beyond_window else None,
-            depth=_depth(request),
+            preferred=request.preferred if request.is_beyond_window and not request.is_small else None,
+            depth=depth,
+            named=CHANNEL_LIMIT if request.is_small else min(CHANNEL_LIMIT, depth),
         )
 
     async def _tagged(self, request: Request, tags: Sequence[str], now: datetime) -> list[str]:

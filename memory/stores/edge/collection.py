@@ -251,21 +251,25 @@ class EdgeCollection(PointStore):
 
     def _found(self, asked: Sequence[_Asked], *, with_payload: bool = False) -> "list[list[_Found]]":
         """Return the best points of each query. Points of excluded turns are few: find them, then drop them."""
-        before = [self._excluded(query) for query, _ in asked]
+        before = self._excluded(asked)
         found = [
             self._query(query, vector, len(excluded), with_payload)
             for (query, vector), excluded in zip(asked, before, strict=True)
         ]
+        after = self._excluded(asked)  # The writer may have stored one meanwhile.
         kept = list[list[_Found]]()
-        for (query, _), excluded, points in zip(asked, before, found, strict=True):
-            dropped = excluded | self._excluded(query)  # The writer may have stored one meanwhile.
+        for (query, _), excluded, added, points in zip(asked, before, after, found, strict=True):
+            dropped = excluded | added
             ids = [self._id_texts.of(point.id) for point in points]
             left = [(found_id, point) for found_id, point in zip(ids, points, strict=True) if found_id not in dropped]
             kept.append(left[: query.limit])
         return kept
 
-    def _excluded(self, query: Query) -> frozenset[str]:
-        return self._turn_points.of(query.scope.user_id, query.exclude_turns)
+    def _excluded(self, asked: Sequence[_Asked]) -> list[frozenset[str]]:
+        """Return the ids of the points of each query's excluded turns; those of the same turns are looked up once."""
+        of_turns = [(query.scope.user_id, tuple(query.exclude_turns)) for query, _ in asked]
+        looked_up = {turns: self._turn_points.of(*turns) for turns in dict.fromkeys(of_turns)}
+        return [looked_up[turns] for turns in of_turns]
 
     def _query(
         self, query: Query, vector: list[float] | SparseVector | None, excluded: int, with_payload: bool

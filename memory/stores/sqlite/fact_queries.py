@@ -99,6 +99,8 @@ def _living(where: str = "") -> str:
 LIVING = _living()
 LIVING_UNDER = _living(" AND key IN (SELECT value FROM json_each(:keys))")
 PROPOSED = _union("status = 'proposed'", homes=(_OWN, _HERE), order=_in_order("DESC"))
+KNOWN = f"SELECT * FROM ({LIVING}) UNION ALL SELECT * FROM ({PROPOSED.replace(':limit', ':proposed')})"
+"""Both in one hop to the thread that reads; the second ones' status tells them apart."""
 
 
 def page_statement(shown: FactFilter, *, follows: bool) -> str:

@@ -18,6 +18,8 @@ _FACT = (
 )
 CREATED_AT = _FACT.index("created_at")
 """Where `created_at` stands in a row; the id stands first."""
+STATUS = _FACT.index("status")
+"""Where the status stands in a row."""
 
 FACT_COLUMNS = ", ".join(_FACT)
 

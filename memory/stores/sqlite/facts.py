@@ -10,7 +10,7 @@ from typing_extensions import override
 from recollect.memory.ports.facts import FactFilter, Facts
 from recollect.memory.stores.sqlite import fact_queries as sql
 from recollect.memory.stores.sqlite.database import Row, SqliteDatabase
-from recollect.memory.stores.sqlite.fact_rows import CREATED_AT, from_fact, to_fact
+from recollect.memory.stores.sqlite.fact_rows import CREATED_AT, STATUS, from_fact, to_fact
 from recollect.memory.stores.sqlite.narrowed import narrowed
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.filtering.keys import FilterKeys
@@ -68,8 +68,7 @@ class SqliteFacts(Facts):
         with_global: bool = False,
         keys: Collection[str] | None = None,
     ) -> list[Fact]:
-        shared = GLOBAL_USER if with_global and scope.user_id != GLOBAL_USER else None
-        values = {"user": scope.user_id, "home": scope.thread_id, "global": shared, "at": to_ms(at), "limit": limit}
+        values = _living_values(scope, at=at, limit=limit, with_global=with_global)
         if keys is None:
             return _newest(await self._database.read(sql.LIVING, values), limit)
         return _newest(await self._database.read(sql.LIVING_UNDER, {**values, "keys": json.dumps([*keys])}), limit)
@@ -81,8 +80,12 @@ class SqliteFacts(Facts):
 
     @override
     async def known(self, scope: Scope, *, at: datetime, living: int, proposed: int) -> tuple[list[Fact], list[Fact]]:
-        found = await self.living(scope, at=at, limit=living, with_global=True)
-        return found, await self.proposed(scope, limit=proposed) if proposed else []
+        if not proposed:
+            return await self.living(scope, at=at, limit=living, with_global=True), []
+        values = _living_values(scope, at=at, limit=living, with_global=True)
+        rows = await self._database.read(sql.KNOWN, {**values, "proposed": proposed})
+        waiting = [row for row in rows if row[STATUS] == "proposed"]
+        return _newest([row for row in rows if row[STATUS] != "proposed"], living), _newest(waiting, proposed)
 
     @override
     async def page(self, user_id: str, shown: FactFilter, *, limit: int, after: str | None = None) -> list[Fact]:
@@ -175,6 +178,11 @@ class SqliteFacts(Facts):
         return await self._database.erase(
             "DELETE FROM facts WHERE user_id = ? AND home = ? RETURNING 1", (scope.user_id, scope.thread_id)
         )
+
+
+def _living_values(scope: Scope, *, at: datetime, limit: int, with_global: bool) -> dict[str, object]:
+    shared = GLOBAL_USER if with_global and scope.user_id != GLOBAL_USER else None
+    return {"user": scope.user_id, "home": scope.thread_id, "global": shared, "at": to_ms(at), "limit": limit}
 
 
 def _newest(rows: list[Row], limit: int) -> list[Fact]:

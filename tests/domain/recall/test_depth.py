@@ -11,10 +11,12 @@ from typing_extensions import override
 from recollect.memory.ports.forwarding_index import ForwardingIndex
 from recollect.memory.ports.vector_index import Entry, Query, VectorIndex
 from recollect.memory.providers.lexical import LexicalEmbedder
+from recollect.memory.recall.attachments import Attachments
 from recollect.memory.recall.candidates.candidate_query import WHOLE_DEPTH, depth_for
 from recollect.memory.recall.candidates.choosing import promising
+from recollect.memory.recall.recall import Recall
 from recollect.memory.recall.recall_options import RecallOptions
-from recollect.memory.recall.request import Request
+from recollect.memory.recall.request import SMALL_MEMORY, Request
 from recollect.memory.recall.search import Search
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
@@ -111,6 +113,22 @@ async def test_repeats_are_left_out_of_another_round_where_they_crowd(
         await index_all(opened, said)
         index = await asked(opened, Request(Scope(T1.user_id), TEA, OPTIONS))
     assert len(index.listed) == 2 * rounds
+
+
+@pytest.mark.parametrize(
+    ("turns", "listed"),
+    [(SMALL_MEMORY, [150, 150]), (SMALL_MEMORY + 1, [75, 75, 50])],
+    ids=["all of it", "the best, and those of the turn's thread"],
+)
+async def test_a_turn_lists_a_small_memory_whole(tmp_path: Path, turns: int, listed: list[int]) -> None:
+    async with open_stores(tmp_path) as stores:
+        await index_all(stores, await say_all(stores.store, different(turns)))
+        index = Counted(stores.index)
+        search = Search(stores.store, index, LexicalEmbedder(), MemoryConfig())
+        attachments = Attachments(stores.store, lambda: NOW)
+        recall = Recall(stores.store, search, MemoryConfig(), lambda: NOW, attachments)
+        assert (await recall.search(T1, TEA, replace(OPTIONS, scope="auto"))).hits
+    assert index.listed == listed
 
 
 def test_the_best_sums_are_taken_and_all_that_may_equal_them() -> None:
