@@ -11,6 +11,7 @@ import sys
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
+from uuid import uuid4
 
 _MAKING_SECONDS = 300.0
 _OPERATIONS = ["MatMul", "Gemm", "Attention"]
@@ -30,10 +31,10 @@ def int8_copy(model_file: Path) -> Path:
     """
     onnxruntime = import_module("onnxruntime")  # has no types
     told = model_file.stat()
-    of_file = f"{model_file.resolve()}\n{told.st_size}\n{told.st_mtime_ns}\n{onnxruntime.__version__}"
-    copied = _cache() / f"{sha256(of_file.encode()).hexdigest()[:_NAME_LENGTH]}.onnx"
+    made_of = (model_file.resolve(), told.st_size, told.st_mtime_ns, onnxruntime.__version__, *_OPERATIONS)
+    copied = _cache() / f"{sha256(repr(made_of).encode()).hexdigest()[:_NAME_LENGTH]}.onnx"
     if not copied.is_file():
-        unfinished = copied.with_suffix(f".{os.getpid()}")
+        unfinished = copied.with_suffix(f".{uuid4().hex}")
         try:
             subprocess.run(
                 [sys.executable, "-m", __spec__.name, str(model_file), str(unfinished)],

@@ -167,14 +167,14 @@ async def test_a_ticket_that_is_left_goes_by_itself_though_its_turn_is_deleted(m
 
 
 async def test_the_ticket_of_a_dead_process_is_skipped(mongo_database: MongoDatabase):
-    lease = timedelta(seconds=0.8)
+    lease = timedelta(seconds=2)
     async with open_mongo_store(*mongo_database) as living:
         dying = open_mongo_store(*mongo_database, owner="dying", lease=lease)
         dead = await dying.__aenter__()
         held = dead.queue.turn(T1, wait_seconds=1)
         await held.__aenter__()
         with pytest.raises(ThreadBusy):
-            await Runs().turn(living.queue, 0, wait_seconds=1.3)  # Renewed meanwhile: a lease has passed.
+            await Runs().turn(living.queue, 0, wait_seconds=3)  # Renewed meanwhile: a lease has passed.
         await dying.__aexit__(None, None, None)  # Its ticket stays, as after a kill; nothing renews it.
         runs = Runs()
         await runs.turn(living.queue, 1, wait_seconds=10)
