@@ -197,7 +197,7 @@ class Settings(BaseSettings):
     embedding_dimensions: int | None = Field(None, ge=1, le=65_536, description="Length of its vectors.")
     embedding_model_path: Path | None = Field(None, description="Folder of a local model's files for `fastembed:NAME`.")
     embedding_query_precision: QueryPrecision = Field(
-        "int8",
+        _DEFAULT.embedding_query_precision,
         description="Weights by which a local model reads queries: a copy in 8 bits, in the user's cache, or its own.",
     )
     reranker: str | None = Field(

@@ -9,9 +9,10 @@ from datetime import datetime
 
 from recollect.memory.ports.store import Store
 from recollect.memory.recall.attachments import NOTHING, Attachments, SearchableDocuments
+from recollect.memory.recall.candidates.candidate_query import SMALL_MEMORY
 from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.recall_options import RecallOptions
-from recollect.memory.recall.request import SMALL_MEMORY, Request
+from recollect.memory.recall.request import Request
 from recollect.memory.recall.search import Search
 from recollect.memory.threads.agents_thread import agents_record
 from recollect.memory.threads.window import ReadWindow, read_window
@@ -145,7 +146,8 @@ class Recall:
             is_within = count <= len(turns) and documents.without(given).is_nothing
             if is_within and not await self.store.facts.has_notes(Scope(searched.user_id), besides=turns):
                 return Recalled(whole)
-            preferred = scope.thread_id if options.scope == "auto" else None
+            preferred, is_small = scope.thread_id if options.scope == "auto" else None, count <= SMALL_MEMORY
+            names_own = preferred is not None and not is_small and await self._has_turns_beyond(scope, len(shown))
             request = Request(
                 searched,
                 text,
@@ -154,8 +156,8 @@ class Recall:
                 for_turn=True,
                 thread_id=scope.thread_id,
                 preferred=preferred,
-                is_beyond_window=preferred is not None and await self._has_turns_beyond(scope, len(shown)),
-                is_small=count <= SMALL_MEMORY,
+                names_own=names_own,
+                is_small=is_small,
                 searchable=documents.without(given),
                 given=given,
                 prepared=None if begun is None else await begun,

@@ -14,9 +14,6 @@ from recollect.memory.temporal.interval_questions import asks_for_nothing_else
 from recollect.memory.temporal.temporal import Found
 from recollect.memory.values.scope import Scope
 
-SMALL_MEMORY = 75
-"""Of so many turns a channel may name every message, twice as many (`CHANNEL_LIMIT`): its list lacks none then."""
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -46,10 +43,10 @@ class Request:
     `for_turn`: a turn asks, of the thread `thread_id` where it has one. It gets the thread's summary and the keyed and
     pinned facts in any case, so they are no hits; the user's own facts count as well as the thread's. `preferred` is
     the thread whose hits go before those of the user's other threads, unless these score more by `scope_margin`:
-    `scope` is the user's then. It names candidates of its own if it `is_beyond_window`, so that it has turns that the
-    caller does not show.
-    `is_small`: there are at most `SMALL_MEMORY` turns to search. `searchable` are the documents to search, `given` the
-    ids of those that the caller shows already. `prepared` is the text as it was prepared before, if it was.
+    `scope` is the user's then. It `names_own` candidates where it has turns that the caller does not show, unless the
+    memory `is_small`: at most `SMALL_MEMORY` turns to search, of which each channel names all. `searchable` are the
+    documents to search, `given` the ids of those that the caller shows already. `prepared` is the text as it was
+    prepared before, if it was.
     """
 
     scope: Scope
@@ -59,7 +56,7 @@ class Request:
     for_turn: bool = False
     thread_id: str | None = None
     preferred: str | None = None
-    is_beyond_window: bool = True
+    names_own: bool = True
     is_small: bool = False
     searchable: SearchableDocuments = NOTHING
     given: frozenset[str] = frozenset()

@@ -10,6 +10,8 @@ from recollect.memory.values.scope import Scope
 
 CHANNEL_LIMIT = 150
 """How many candidates each channel names at most."""
+SMALL_MEMORY = CHANNEL_LIMIT // 2
+"""Of so many turns each channel may name every message, two a turn: its list lacks none then."""
 WHOLE_DEPTH = 200
 """How many of the named candidates are scored in all channels, and read, at most."""
 LISTING: tuple[Channel, ...] = ("dense", "bm25")

@@ -104,7 +104,7 @@ class Gathering:
             only_period=options.time == "filter",
             has_context=self.embedder.knows_meaning,
             with_vectors=options.mmr_lambda is not None,
-            preferred=request.preferred if request.is_beyond_window and not request.is_small else None,
+            preferred=request.preferred if request.names_own else None,
             depth=depth,
             named=CHANNEL_LIMIT if request.is_small else min(CHANNEL_LIMIT, depth),
         )

@@ -80,8 +80,6 @@ class SqliteFacts(Facts):
 
     @override
     async def known(self, scope: Scope, *, at: datetime, living: int, proposed: int) -> tuple[list[Fact], list[Fact]]:
-        if not proposed:
-            return await self.living(scope, at=at, limit=living, with_global=True), []
         values = _living_values(scope, at=at, limit=living, with_global=True)
         rows = await self._database.read(sql.KNOWN, {**values, "proposed": proposed})
         waiting = [row for row in rows if row[STATUS] == "proposed"]

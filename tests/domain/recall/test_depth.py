@@ -12,11 +12,11 @@ from recollect.memory.ports.forwarding_index import ForwardingIndex
 from recollect.memory.ports.vector_index import Entry, Query, VectorIndex
 from recollect.memory.providers.lexical import LexicalEmbedder
 from recollect.memory.recall.attachments import Attachments
-from recollect.memory.recall.candidates.candidate_query import WHOLE_DEPTH, depth_for
+from recollect.memory.recall.candidates.candidate_query import SMALL_MEMORY, WHOLE_DEPTH, depth_for
 from recollect.memory.recall.candidates.choosing import promising
 from recollect.memory.recall.recall import Recall
 from recollect.memory.recall.recall_options import RecallOptions
-from recollect.memory.recall.request import SMALL_MEMORY, Request
+from recollect.memory.recall.request import Request
 from recollect.memory.recall.search import Search
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
