@@ -9,7 +9,6 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +26,8 @@ from recollect.memory.ports.forwarding_index import ForwardingIndex
 from recollect.memory.ports.vector_index import Match, PointStore, Query, VectorIndex
 from recollect.memory.recall.candidates.candidate_query import CHANNEL_LIMIT
 from recollect.memory.stores.edge.collection import EdgeCollection
+from recollect.memory.stores.edge.engine_threads import EngineThreads, Running
+from recollect.memory.stores.edge.selection import params_of
 from recollect.memory.stores.edge.shard import open_shard
 from recollect.memory.stores.points import BM25, CONTEXT, DENSE
 from recollect.memory.stores.qdrant.layout import OVERSAMPLING, QUANTILE, Quantization
@@ -53,13 +54,12 @@ class OtherVectors(EdgeCollection):
     """A collection whose vectors are compared as `by` says; that of words is searched as ever."""
 
     def __init__(self, shard: edge.EdgeShard, path: Path, *, dimension: int, by: edge.SearchParams) -> None:
-        threads = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
-        super().__init__(shard, path, dimension=dimension, threads=threads, keys=NO_KEYS)
-        self._by = by
+        def compared(query: Query, limit: int) -> edge.SearchParams:
+            return params_of(query, limit) if query.channel == BM25 else by
 
-    @override
-    def _params(self, query: Query, limit: int) -> edge.SearchParams:
-        return super()._params(query, limit) if query.channel == BM25 else self._by
+        super().__init__(
+            shard, path, dimension=dimension, threads=EngineThreads(Running()), keys=NO_KEYS, compared=compared
+        )
 
 
 class QuantizedIndex(ForwardingIndex):

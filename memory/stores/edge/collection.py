@@ -1,9 +1,7 @@
 """Runs one collection of the embedded index: a shard of Qdrant's engine and the threads that work in it."""
 
-import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -11,22 +9,22 @@ import qdrant_edge as edge
 from typing_extensions import override
 
 from recollect.memory.background.batches import batches
-from recollect.memory.ports.vector_index import Entry, Match, Point, PointStore, Query, SparseVector, Vector
-from recollect.memory.stores.edge.id_texts import IdTexts
+from recollect.memory.ports.vector_index import Entry, Match, Point, PointStore, Query
+from recollect.memory.stores.edge.engine_threads import EngineThreads, Running
 from recollect.memory.stores.edge.place import mark_deleted
-from recollect.memory.stores.edge.selection import among, named, owned_by, owner_of, params_of, request_of
+from recollect.memory.stores.edge.point_counts import PointCounts
+from recollect.memory.stores.edge.point_reader import Comparing, PointReader
+from recollect.memory.stores.edge.selection import among, named, owned_by, owner_of, params_of
 from recollect.memory.stores.edge.shard import (
     OWNER,
     close_shard,
-    engine_errors,
     index_payload,
     is_payload_indexed,
     open_shard,
 )
-from recollect.memory.stores.edge.turn_points import TurnPoints
+from recollect.memory.stores.edge.writes import Writes
 from recollect.memory.stores.points import (
     BM25,
-    DENSE,
     FINGERPRINT,
     METADATA,
     TERMS,
@@ -38,56 +36,53 @@ from recollect.memory.stores.points import (
     checked_search,
     checked_vectors,
     checked_words,
-    cosine_of_score,
     payload_of,
-    raw_score,
-    read_entry,
     read_fingerprint,
     read_terms,
     read_user_id,
     terms_owed,
 )
 from recollect.memory.stores.private_folder import PrivateFolder
-from recollect.memory.values.errors import IndexUnavailable
 from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
 from recollect.memory.values.scope import Scope
 
-# The engine holds the interpreter's lock while it searches: a second reader would only wait, 5 ms at a time.
-_READERS = 1
 # The engine holds the interpreter's lock while it stores points: 64 of 1,024 dimensions take about 3 ms.
 _BATCH = 64
 # The log grows by about 5 KB a point until a flush, which takes about 30 ms at 100,000 points.
 _FLUSH_EVERY = 1_000
 _MOST_VALUES = 10_000_000
+# Those of a turn: its messages, their facts and what they replace.
+_FEW_POINTS = 8
+# So many entries are read and made of their payloads in 1.3 ms.
+_FEW_ENTRIES = 100
 
 Answer = TypeVar("Answer")
 PointId = str | int
 """A point's id as the engine gives it."""
-_Asked = tuple[Query, list[float] | SparseVector | None]
-_Found = tuple[str, edge.ScoredPoint]
 
 
-async def open_edge_collection(path: Path, *, dimension: int, keys: FilterKeys = NO_KEYS) -> "EdgeCollection":
+async def open_edge_collection(
+    path: Path, *, dimension: int, running: Running, keys: FilterKeys = NO_KEYS
+) -> "EdgeCollection":
     """Open the collection in the folder `path`, or create it; its opener closes it. Points get terms of the `keys`.
 
-    A damaged collection is moved aside and an empty one takes its place (logged as a warning).
+    `running` is shared by all collections of the process. A damaged collection is moved aside and an empty one takes
+    its place (logged as a warning).
 
     Raises:
         IndexUnavailable: another process has it open, or the system refuses the files.
     """
-    writer = ThreadPoolExecutor(1, thread_name_prefix="edge-writer")
-    readers = ThreadPoolExecutor(_READERS, thread_name_prefix="edge-reader")
+    threads = EngineThreads(running)
     try:
-        shard = await asyncio.get_running_loop().run_in_executor(writer, lambda: open_shard(path, dimension=dimension))
+        shard = await threads.write(lambda: open_shard(path, dimension=dimension))
     except BaseException:
-        readers.shutdown(wait=False)
-        writer.shutdown(wait=False)
+        threads.give_up()
         raise
-    return EdgeCollection(shard, path, dimension=dimension, threads=(writer, readers), keys=keys)
+    return EdgeCollection(shard, path, dimension=dimension, threads=threads, keys=keys)
 
 
 class EdgeCollection(PointStore):
-    """The points of one shard: one thread writes, one reads (the engine allows reading while it writes).
+    """The points of one shard, and the threads that work in it.
 
     An upsert is in the engine's log and mapped files when it returns, which a killed process survives. After a power
     cut, points since the last flush may be missing; IndexRepair restores them from the store at start-up.
@@ -99,8 +94,9 @@ class EdgeCollection(PointStore):
         path: Path,
         *,
         dimension: int,
-        threads: tuple[ThreadPoolExecutor, ThreadPoolExecutor],
+        threads: EngineThreads,
         keys: FilterKeys,
+        compared: Comparing = params_of,
     ) -> None:
         self._shard = shard
         self._path = path
@@ -108,29 +104,27 @@ class EdgeCollection(PointStore):
         self._is_marked = False
         self._dimension = dimension
         self._keys = keys
-        self._writer, self._readers = threads
-        self._turn_points = TurnPoints(shard)
-        self._id_texts = IdTexts()
+        self._threads = threads
+        self._writes = Writes()
+        self._reader = PointReader(shard, self._writes, compared)
+        self._counts = PointCounts(shard)
         self._is_indexed = False  # as far as the writer knows
         self._unflushed = 0
-        self._closing: asyncio.Future[None] | None = None
 
     async def close(self) -> None:
         """Wait for running calls, flush and release the folder; later calls raise IndexUnavailable."""
-        if self._closing is None:
-            self._closing = asyncio.get_running_loop().run_in_executor(self._writer, self._close)
-            self._writer.shutdown(wait=False)
-        await asyncio.shield(self._closing)
+        await self._threads.close(self._close)
 
     async def flush(self) -> None:
         """Write everything to disk, so that a power cut loses nothing."""
-        await self._write(self._flush)
+        await self._threads.write(self._flush)
 
     @override
     async def upsert(self, points: Sequence[Point]) -> None:
         """Store the points in batches; a ValueError for a vector that does not fit stores none of its batch."""
         for batch in batches(points, _BATCH):
-            await self._write(lambda batch=batch: self._upsert(batch))
+            write = self._threads.write_at_once if self._is_short(batch) else self._threads.write
+            await write(lambda batch=batch: self._upsert(batch))
 
     @override
     async def search(self, query: Query) -> list[Match]:
@@ -138,29 +132,34 @@ class EdgeCollection(PointStore):
         vector = checked_search(query, self._dimension)
         if vector is None:
             return []
-        return await self._read(lambda: self._matches(query, vector))
+        return await self._read_of(query.scope.user_id, lambda: self._reader.matches(query, vector))
 
     @override
     async def rank(self, queries: Sequence[Query]) -> list[dict[str, float]]:
-        """Return the best ids of each query with their exact raw scores; one thread runs all in turn.
+        """Return the best ids of each query with their exact raw scores; they run in turn.
 
         The engine holds the interpreter's lock during a query: two threads are no faster, and the engine's own batch
         would only hold it for longer.
         """
         asked = [(query, checked_query(query, self._dimension)) for query in queries]
-        return await self._read(lambda: self._ranked(asked))
+        if not asked:
+            return []
+        return await self._read_of(queries[0].scope.user_id, lambda: self._reader.ranked(asked))
 
     @override
     async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
         """Return the fingerprints of the points with these `ids`; leave out ids without a point."""
         wanted: list[edge.PointId] = list(ids)
-        found = await self._read(lambda: self._shard.retrieve(wanted, with_payload=[FINGERPRINT], with_vector=False))
+        found = await self._threads.read(
+            lambda: self._shard.retrieve(wanted, with_payload=[FINGERPRINT], with_vector=False)
+        )
         return {str(record.id): read_fingerprint(record.payload or {}) for record in found}
 
     @override
     async def entries(self, ids: Sequence[str]) -> list[Entry]:
         """Return the entries of the points with these `ids`; leave out ids without a point."""
-        return await self._read(lambda: self._entries(ids))
+        few = self._reader.entries.lacks(ids) <= _FEW_ENTRIES
+        return await (self._threads.read_at_once if few else self._threads.read)(lambda: self._reader.entries.of(ids))
 
     @override
     async def ids(self, *, after: str | None = None, limit: int = 500, scope: Scope | None = None) -> list[str]:
@@ -173,7 +172,7 @@ class EdgeCollection(PointStore):
             with_payload=False,
             with_vector=False,
         )
-        records, _ = await self._read(lambda: self._shard.scroll(request))
+        records, _ = await self._threads.read(lambda: self._shard.scroll(request))
         return [str(record.id) for record in records if str(record.id) != after][:limit]
 
     @override
@@ -194,107 +193,60 @@ class EdgeCollection(PointStore):
     async def count_of(self, scope: Scope | None) -> int:
         """Return how many points are stored of the scope, or in all."""
         owned = None if scope is None else owned_by(scope)
-        return await self._read(lambda: self._shard.count(edge.CountRequest(filter=owned)))
+        return await self._threads.read(lambda: self._shard.count(edge.CountRequest(filter=owned)))
 
     async def copy_page(self, to: "EdgeCollection", *, after: PointId | None) -> PointId | None:
         """Copy one page of points unchanged to another collection; return where the next page begins, or None."""
         request = edge.ScrollRequest(offset=after, limit=_BATCH, with_payload=True, with_vector=True)
-        records, following = await self._read(lambda: self._shard.scroll(request))
+        records, following = await self._threads.read(lambda: self._shard.scroll(request))
         await to.put([edge.Point(record.id, _stored(record), record.payload) for record in records])
         return cast("PointId | None", following)
 
     async def put(self, points: Sequence[edge.Point]) -> None:
         """Store points in the engine's own form."""
         if points:
-            await self._write(lambda: self._put(points))
+            await self._threads.write(lambda: self._put(points))
 
     @override
     async def retouch(self, entries: Sequence[Entry]) -> int:
         """Write other terms to the points; no write comes between reading a point's terms and writing them."""
         written = 0
         for batch in batches(entries, _BATCH):
-            written += await self._write(lambda batch=batch: self._retouch(batch))
+            written += await self._threads.write(lambda batch=batch: self._retouch(batch))
         return written
 
     @override
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
         """Delete these points of the user."""
         if ids:
-            await self._write(lambda: self._delete(among(user_id, ids)))
+            write = self._threads.write_at_once if len(ids) <= _FEW_POINTS else self._threads.write
+            await write(lambda: self._delete(among(user_id, ids), ids))
 
     @override
     async def delete(self, scope: Scope) -> int:
         """Delete the scope's points and return their number; no write comes between count and deletion."""
-        return await self._write(lambda: self._delete(owned_by(scope)))
+        return await self._threads.write(lambda: self._delete(owned_by(scope), None))
 
     @override
     async def ping(self) -> None:
         """Ask the engine for its state."""
-        await self._read(self._shard.info)
-
-    # A thread makes the answers out of what the engine finds: each id and each payload is converted as it is read.
-
-    def _matches(self, query: Query, vector: list[float]) -> list[Match]:
-        (found,) = self._found([(query, vector)], with_payload=True)
-        return [_match(found_id, point) for found_id, point in found]
-
-    def _ranked(self, asked: Sequence[_Asked]) -> list[dict[str, float]]:
-        return [
-            {found_id: raw_score(query, point.score) for found_id, point in points}
-            for (query, _), points in zip(asked, self._found(asked), strict=True)
-        ]
-
-    def _entries(self, ids: Sequence[str]) -> list[Entry]:
-        wanted: list[edge.PointId] = list(ids)
-        found = self._shard.retrieve(wanted, with_payload=True, with_vector=False)
-        return [read_entry(self._id_texts.of(record.id), record.payload or {}) for record in found]
-
-    def _found(self, asked: Sequence[_Asked], *, with_payload: bool = False) -> "list[list[_Found]]":
-        """Return the best points of each query. Points of excluded turns are few: find them, then drop them."""
-        before = self._excluded(asked)
-        found = [
-            self._query(query, vector, len(excluded), with_payload)
-            for (query, vector), excluded in zip(asked, before, strict=True)
-        ]
-        after = self._excluded(asked)  # The writer may have stored one meanwhile.
-        kept = list[list[_Found]]()
-        for (query, _), excluded, added, points in zip(asked, before, after, found, strict=True):
-            dropped = excluded | added
-            ids = [self._id_texts.of(point.id) for point in points]
-            left = [(found_id, point) for found_id, point in zip(ids, points, strict=True) if found_id not in dropped]
-            kept.append(left[: query.limit])
-        return kept
-
-    def _excluded(self, asked: Sequence[_Asked]) -> list[frozenset[str]]:
-        """Return the ids of the points of each query's excluded turns; those of the same turns are looked up once."""
-        of_turns = [(query.scope.user_id, tuple(query.exclude_turns)) for query, _ in asked]
-        looked_up = {turns: self._turn_points.of(*turns) for turns in dict.fromkeys(of_turns)}
-        return [looked_up[turns] for turns in of_turns]
-
-    def _query(
-        self, query: Query, vector: list[float] | SparseVector | None, excluded: int, with_payload: bool
-    ) -> list[edge.ScoredPoint]:
-        if vector is None:
-            return []
-        limit = query.limit + excluded
-        params = self._params(query, limit)
-        return self._shard.query(request_of(query, vector, limit=limit, params=params, with_payload=with_payload))
-
-    def _params(self, query: Query, limit: int) -> edge.SearchParams:
-        """Return how the query's vector is compared with others; a benchmark compares in other ways."""
-        return params_of(query, limit)
+        await self._threads.read(self._shard.info)
 
     async def _values(self, field: str, scope: Scope | None) -> list[str]:
         """Return the distinct values of `field` in the scope's points."""
-        if not await self._read(lambda: is_payload_indexed(self._shard)):
+        if not await self._threads.read(lambda: is_payload_indexed(self._shard)):
             return []  # nothing was ever stored
         owned = None if scope is None else owned_by(scope)
         request = edge.FacetRequest(field, limit=_MOST_VALUES, exact=True, filter=owned)
-        facet = await self._read(lambda: self._shard.facet(request))
+        facet = await self._threads.read(lambda: self._shard.facet(request))
         return [str(hit.value) for hit in facet.hits if hit.count > 0]
 
+    def _is_short(self, points: Sequence[Point]) -> bool:
+        """Tell whether these points are stored in so little time that the event loop may do it."""
+        return self._is_indexed and len(points) <= _FEW_POINTS and self._unflushed + len(points) < _FLUSH_EVERY
+
     def _upsert(self, points: Sequence[Point]) -> None:
-        """Store the points. Only one thread writes, so no write comes between the check of owners and this one."""
+        """Store the points. Writes run one at a time, so that none comes between the check of owners and this one."""
         records = [_record(point, self._dimension, self._keys) for point in points]
         wanted: list[edge.PointId] = [point.entry.id for point in points]
         stored = {
@@ -307,6 +259,7 @@ class EdgeCollection(PointStore):
         if is_changed or _loses_terms(terms_owed([point.entry for point in points], stored, self._keys), stored):
             self._mark()  # a point's text or terms are replaced, and the old ones stay in the files
         self._put(records)
+        self._counts.add(point.entry.user_id for point in points if point.entry.id not in stored)
 
     def _retouch(self, entries: Sequence[Entry]) -> int:
         wanted: list[edge.PointId] = [entry.id for entry in entries]
@@ -329,7 +282,7 @@ class EdgeCollection(PointStore):
         if not self._is_indexed:
             index_payload(self._shard)
             self._is_indexed = True
-        with self._turn_points.writing():
+        with self._writing([str(point.id) for point in points]):
             self._shard.update(edge.UpdateOperation.upsert_points(list(points)))
         self._count_written(len(points))
 
@@ -344,14 +297,26 @@ class EdgeCollection(PointStore):
         self._shard.flush()
         self._folder.check()
 
-    def _delete(self, chosen: edge.Filter) -> int:
+    def _delete(self, chosen: edge.Filter, ids: Sequence[str] | None) -> int:
+        """Delete the chosen points, whose `ids` may be known, and return their number."""
         there = self._shard.count(edge.CountRequest(filter=chosen))
         if there:
             self._mark()
-            with self._turn_points.writing():
+            with self._writing(ids):
                 self._shard.update(edge.UpdateOperation.delete_points_by_filter(chosen))
+            if ids is None:
+                self._counts.forget()
             self._folder.check()
         return there
+
+    @contextlib.contextmanager
+    def _writing(self, ids: Sequence[str] | None) -> Generator[None]:
+        """Keep nothing that was read of these points, or of any, before or during the block."""
+        with self._writes.writing():
+            try:
+                yield
+            finally:
+                self._reader.entries.forget(ids)
 
     def _mark(self) -> None:
         """Mark the files as holding deleted text, before the deletion: a kill in between must not lose the mark."""
@@ -360,33 +325,20 @@ class EdgeCollection(PointStore):
             self._is_marked = True
 
     def _close(self) -> None:
-        self._readers.shutdown(wait=True)
         close_shard(self._shard)
         with contextlib.suppress(OSError):  # as `close_shard` does: not an error at the end
             self._folder.check()
 
-    async def _write(self, work: Callable[[], Answer]) -> Answer:
-        return await _run(self._writer, work)
+    async def _read_of(self, user_id: str, work: Callable[[], Answer]) -> Answer:
+        """Read what grows with the user's points: at once if they are few, else in the thread."""
+        if self._counts.are_few(user_id):
+            return await self._threads.read_at_once(work)
 
-    async def _read(self, work: Callable[[], Answer]) -> Answer:
-        return await _run(self._readers, work)
+        def counted() -> Answer:
+            self._counts.count(user_id)
+            return work()
 
-
-async def _run(threads: ThreadPoolExecutor, work: Callable[[], Answer]) -> Answer:
-    """Run `work` in a thread of the pool and translate the engine's errors, here alone."""
-
-    def translated() -> Answer:
-        try:
-            with engine_errors():
-                return work()
-        except OSError as error:  # from `PrivateFolder.check`
-            raise IndexUnavailable from error
-
-    try:
-        future = threads.submit(translated)
-    except RuntimeError as error:  # the pool is shut down
-        raise IndexUnavailable from error
-    return await asyncio.wrap_future(future)
+        return await self._threads.read(counted)
 
 
 def _record(point: Point, dimension: int, keys: FilterKeys) -> edge.Point:
@@ -400,15 +352,6 @@ def _record(point: Point, dimension: int, keys: FilterKeys) -> edge.Point:
 
 def _stored(record: edge.Record) -> "dict[str, edge.NamedVector]":
     return cast("dict[str, edge.NamedVector]", record.vector or {})
-
-
-def _match(found_id: str, found: edge.ScoredPoint) -> Match:
-    vectors = cast("dict[str, Vector] | None", found.vector)
-    return Match(
-        entry=read_entry(found_id, found.payload or {}),
-        similarity=cosine_of_score(found.score),
-        dense=None if vectors is None else vectors[DENSE],
-    )
 
 
 def _loses_terms(owed: TermsOwed, stored: Mapping[str, Mapping[str, Any]]) -> bool:

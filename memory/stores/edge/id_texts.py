@@ -7,7 +7,7 @@ _MOST = 10_000
 
 
 class IdTexts:
-    """Gives the text of an id, for one thread.
+    """Gives the text of an id, for several threads.
 
     A search meets most ids two or three times, and to write one takes as long as all else that is done with a score.
     """

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from recollect.memory.ports.vector_index import VectorIndex, collection_name
 from recollect.memory.stores.edge.collection import EdgeCollection, PointId, open_edge_collection
+from recollect.memory.stores.edge.engine_threads import Running
 from recollect.memory.stores.edge.open_collections import OpenCollections
 from recollect.memory.stores.edge.others import EdgeOthers, has_bytes
 from recollect.memory.stores.edge.place import EdgePlace
@@ -45,8 +46,8 @@ async def open_edge_index(
     place = EdgePlace(folder, base, collection_name(base, model=model, dimension=dimension))
     others = beside or OpenCollections()
     async with others.opening:
-        number = await _on_disk(place.serving)
-        layout = EdgeLayout(dimension, keys)
+        number = await _on_disk(others.running, place.serving)
+        layout = EdgeLayout(dimension, keys, others.running)
         current = await layout.open(place.path(number))
         others.names.add(place.name)
     generations = EdgeGenerations(place, current, others, number=number, layout=layout)
@@ -60,14 +61,18 @@ async def open_edge_index(
 
 @dataclass(frozen=True, slots=True)
 class EdgeLayout:
-    """Holds what all generations of a collection have in common: the vectors' length, and the keys of the terms."""
+    """Holds what all generations of a collection have in common.
+
+    The vectors' length, the keys of the terms, and what runs in threads of all collections of the process.
+    """
 
     dimension: int
     keys: FilterKeys
+    running: Running
 
     async def open(self, path: Path) -> EdgeCollection:
         """Open the generation in the folder `path`; see `open_edge_collection`."""
-        return await open_edge_collection(path, dimension=self.dimension, keys=self.keys)
+        return await open_edge_collection(path, dimension=self.dimension, running=self.running, keys=self.keys)
 
 
 class EdgeGenerations(Generations):
@@ -111,7 +116,7 @@ class EdgeGenerations(Generations):
         self._rewritten_at = time.time()
         if self._successor is not None:
             await self._successor.close()
-        await _on_disk(lambda: self._place.remove_after(self._number))
+        await self._on_disk(lambda: self._place.remove_after(self._number))
         async with self.successor() as opened:
             yield Copying(opened, _Pages(self._current, opened).copy_some)
 
@@ -120,7 +125,8 @@ class EdgeGenerations(Generations):
         successor = self._successor
         assert successor is not None, "only an open successor is promoted"
         await successor.flush()  # else a power cut could leave fewer points than the old one had
-        serving = asyncio.create_task(asyncio.to_thread(self._place.serve, self._number + 1), name="index-promote")
+        thread = asyncio.to_thread(self._place.serve, self._number + 1)
+        serving = asyncio.create_task(self._layout.running.wait_for(thread), name="index-promote")
         try:
             await asyncio.shield(serving)
         except OSError as error:
@@ -141,53 +147,56 @@ class EdgeGenerations(Generations):
         if self._old is not None:
             await self._old.close()
             self._old = None
-        await _on_disk(lambda: self._place.remove_before(self._number))
+        await self._on_disk(lambda: self._place.remove_before(self._number))
 
     @override
     async def other_collections(self) -> list[str]:
-        return await _on_disk(self._place.others)
+        return await self._on_disk(self._place.others)
 
     @override
     async def drop_other(self, name: str) -> None:
         async with self._opening_others:
-            await _on_disk(lambda: self._others.drop(name))
+            await self._on_disk(lambda: self._others.drop(name))
 
     @override
     async def erase_elsewhere(self, scope: Scope) -> int:
         # Erasing a whole user removes all damaged folders: no part of them can be deleted.
         if self._successor is None:
-            await _on_disk(lambda: self._place.remove_after(self._number))
+            await self._on_disk(lambda: self._place.remove_after(self._number))
         async with self._opening_others:
-            return await _on_disk(lambda: self._others.erase(scope))
+            return await self._on_disk(lambda: self._others.erase(scope))
 
     @override
     async def remove_elsewhere(self, *, user_id: str, ids: Sequence[str]) -> None:
         if ids:
             async with self._opening_others:
-                await _on_disk(lambda: self._others.remove(user_id, ids))
+                await self._on_disk(lambda: self._others.remove(user_id, ids))
 
     @override
     async def vacuum_elsewhere(self, seconds: float) -> None:
         async with self._opening_others:
-            await _on_disk(lambda: self._others.vacuum(seconds))
+            await self._on_disk(lambda: self._others.vacuum(seconds))
 
     @override
     async def remaining(self, scope: Scope) -> int:
         async with self._opening_others:
-            elsewhere = await _on_disk(lambda: self._others.remaining(scope))
+            elsewhere = await self._on_disk(lambda: self._others.remaining(scope))
         successor = await self._successor.count_of(scope) if self._successor is not None else 0
         return await self._current.count_of(scope) + successor + elsewhere
 
     @override
     async def has_traces(self, user_id: str) -> bool:
         # The engine's log keeps deleted ids as text.
-        return await _on_disk(lambda: has_bytes(self._place.path(self._number), user_id.encode()))
+        return await self._on_disk(lambda: has_bytes(self._place.path(self._number), user_id.encode()))
 
     @override
     async def is_rewrite_due(self, seconds: float) -> bool:
-        return await _on_disk(
+        return await self._on_disk(
             lambda: self._place.is_rewrite_due(self._number, seconds=seconds, last=self._rewritten_at)
         )
+
+    async def _on_disk(self, work: Callable[[], Answer]) -> Answer:
+        return await _on_disk(self._layout.running, work)
 
     async def close(self) -> None:
         """Close the open generations."""
@@ -210,9 +219,9 @@ class _Pages:
         return self._after is not None
 
 
-async def _on_disk(work: Callable[[], Answer]) -> Answer:
+async def _on_disk(running: Running, work: Callable[[], Answer]) -> Answer:
     """Run blocking `work` in a thread; raise the system's refusals as IndexUnavailable."""
     try:
-        return await asyncio.to_thread(work)
+        return await running.wait_for(asyncio.to_thread(work))
     except OSError as error:
         raise IndexUnavailable from error

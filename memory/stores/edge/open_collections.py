@@ -3,6 +3,8 @@
 import asyncio
 from dataclasses import dataclass, field
 
+from recollect.memory.stores.edge.engine_threads import Running
+
 
 @dataclass(frozen=True, slots=True)
 class OpenCollections:
@@ -12,4 +14,5 @@ class OpenCollections:
     """
 
     names: set[str] = field(default_factory=set[str])
+    running: Running = field(default_factory=Running)
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -22,7 +22,7 @@ LEAST_COMPARED = 300
 
 
 def request_of(
-    query: Query, vector: list[float] | SparseVector, *, limit: int, params: edge.SearchParams, with_payload: bool
+    query: Query, vector: list[float] | SparseVector, *, limit: int, params: edge.SearchParams
 ) -> edge.QueryRequest:
     """Return the request for the best `limit` points of `query`."""
     return edge.QueryRequest(
@@ -30,8 +30,8 @@ def request_of(
         query=edge.Query.Nearest(named(vector), using=query.channel),
         filter=_searched(query),
         params=params,
-        with_payload=with_payload,
-        with_vector=[DENSE] if query.with_vectors and with_payload else False,
+        with_payload=False,
+        with_vector=[DENSE] if query.with_vectors else False,
     )
 
 

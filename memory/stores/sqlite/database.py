@@ -1,8 +1,9 @@
-"""Holds the two connections to the SQLite file and translates its errors to ours, here alone.
+"""Holds the three connections to the SQLite file and translates its errors to ours, here alone.
 
 Writes share one connection and are single statements, which are committed in groups (`group_commit`): a caller that is
-cancelled leaves a statement done or not done, never a transaction open. Reads have a connection of their own (WAL), so
-that none waits for a write's fsync. Rows are fetched in the thread; no cursor leaves it.
+cancelled leaves a statement done or not done, never a transaction open. Reads have connections of their own (WAL), so
+that none waits for a write's fsync: one for short reads on the event loop (`short_reads`), one for the others in a
+thread. Rows are fetched at once; no cursor leaves its thread.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ import aiosqlite
 from recollect.memory.stores.private_folder import make_folder
 from recollect.memory.stores.sqlite.group_commit import GroupCommit, Parameters, Row
 from recollect.memory.stores.sqlite.schema import OLDEST_SQLITE, prepare
+from recollect.memory.stores.sqlite.short_reads import ShortReads
 from recollect.memory.values.errors import ConfigurationError, StoreUnavailable
 
 _BUSY_SECONDS = 2.0
@@ -27,23 +29,29 @@ PRAGMA synchronous = FULL;
 PRAGMA secure_delete = ON;
 PRAGMA temp_store = MEMORY;
 """
+_READ_ONLY = "PRAGMA query_only = ON"
 _TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
 class SqliteDatabase:
     """The open file. `opening` counts its openings so far, with this one."""
 
-    def __init__(self, writer: GroupCommit, reader: aiosqlite.Connection, opening: int) -> None:
+    def __init__(self, writer: GroupCommit, short: ShortReads, reader: aiosqlite.Connection, opening: int) -> None:
         self.opening = opening
         self._writer = writer
+        self._short = short
         self._reader = reader
         self._is_closed = False
 
     async def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return all rows of one query, which sees every write acknowledged before."""
+        await asyncio.sleep(0)  # whoever reads much in a row leaves the loop to others in between
         self._check_open()
         with _translated():
-            return cast("list[Row]", await self._reader.execute_fetchall(sql, parameters))
+            found = self._short.rows(sql, parameters)
+            if found is None:
+                found = cast("list[Row]", await self._reader.execute_fetchall(sql, parameters))
+            return found
 
     async def write(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Run one writing statement and return its rows; the write is durable by then."""
@@ -137,16 +145,18 @@ async def open_database(path: Path) -> AsyncGenerator[SqliteDatabase]:
     async with AsyncExitStack() as stack:
         try:
             opening = await asyncio.to_thread(_prepare_file, path)
-            writer = GroupCommit(await asyncio.to_thread(_connect_writer, path))
+            writer = GroupCommit(await asyncio.to_thread(_connect, path))
             stack.push_async_callback(writer.close)
+            short = ShortReads(await asyncio.to_thread(_connect_short, path))
+            stack.callback(short.close)
             reader = await stack.enter_async_context(_connect_reader(path))
-            await reader.execute_fetchall("PRAGMA query_only = ON")
+            await reader.execute_fetchall(_READ_ONLY)
         except (sqlite3.Error, OSError) as error:
             raise ConfigurationError(
                 f"The database {path} in DATA_DIR cannot be opened ({error}); restore it from a backup, "
                 "or choose another DATA_DIR."
             ) from error
-        database = SqliteDatabase(writer, reader, opening)
+        database = SqliteDatabase(writer, short, reader, opening)
         stack.callback(database.close)
         yield database
 
@@ -160,8 +170,15 @@ async def _connect_reader(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
         yield connection
 
 
-def _connect_writer(path: Path) -> sqlite3.Connection:
-    """Open the connection for writing; it is used in one thread at a time, though not in this one."""
+def _connect_short(path: Path) -> sqlite3.Connection:
+    """Open the connection for short reads; where one would have to wait, the connection for the others does."""
+    connection = _connect(path)
+    connection.executescript(f"{_READ_ONLY}; PRAGMA busy_timeout = 0")
+    return connection
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open a connection, which is used in one thread at a time, though not in this one."""
     connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False)
     connection.executescript(_PRAGMAS)
     # SQLite's own lower() knows the letters of ASCII alone.

@@ -222,6 +222,29 @@ class IndexContract(ChannelContract, ErasingContract, FilteredContract):
         assert {entry.id: entry for entry in found} == {item.entry.id: item.entry for item in points}
         assert await index.entries([]) == []
 
+    async def test_what_was_read_is_read_anew_after_each_write(self, index: VectorIndex) -> None:
+        one, few, many = point(1), Query(Scope("ada"), vector(1), limit=5), [point(seed) for seed in range(2, 30)]
+        said = list[str]()
+
+        async def look() -> None:
+            (entry,) = await index.entries([one.entry.id]) or [None]
+            (match,) = await index.search(replace(few, ids=[one.entry.id])) or [None]
+            assert entry == (match.entry if match else None)
+            said.append(entry.content if entry else "gone")
+
+        for content in ("first", "second"):
+            await index.upsert([replace(one, entry=replace(one.entry, content=content))])
+            await look()
+        await index.upsert([*many, replace(one, entry=replace(one.entry, content="third"))])
+        await look()
+        await index.remove(user_id="ada", ids=[one.entry.id])
+        await look()
+        await index.upsert([one])
+        await look()
+        await index.delete(Scope("ada"))
+        await look()
+        assert said == ["first", "second", "third", "gone", one.entry.content, "gone"]
+
     async def test_ids_pages_through_everything_in_order(self, index: VectorIndex) -> None:
         points = [point(seed, f"user-{seed % 3}") for seed in range(53)]
         await index.upsert(points)
