@@ -205,7 +205,7 @@ class EdgeCollection(PointStore):
     async def put(self, points: Sequence[edge.Point]) -> None:
         """Store points in the engine's own form."""
         if points:
-            await self._threads.write(lambda: self._put(points))
+            await self._threads.write(lambda: self._put(points, None))
 
     @override
     async def retouch(self, entries: Sequence[Entry]) -> int:
@@ -220,12 +220,12 @@ class EdgeCollection(PointStore):
         """Delete these points of the user."""
         if ids:
             write = self._threads.write_at_once if len(ids) <= _FEW_POINTS else self._threads.write
-            await write(lambda: self._delete(among(user_id, ids), ids))
+            await write(lambda: self._delete(user_id, among(user_id, ids), ids))
 
     @override
     async def delete(self, scope: Scope) -> int:
         """Delete the scope's points and return their number; no write comes between count and deletion."""
-        return await self._threads.write(lambda: self._delete(owned_by(scope), None))
+        return await self._threads.write(lambda: self._delete(scope.user_id, owned_by(scope), None))
 
     @override
     async def ping(self) -> None:
@@ -258,7 +258,8 @@ class EdgeCollection(PointStore):
         is_changed = any(made_from.get(point.entry.id, point.fingerprint) != point.fingerprint for point in points)
         if is_changed or _loses_terms(terms_owed([point.entry for point in points], stored, self._keys), stored):
             self._mark()  # a point's text or terms are replaced, and the old ones stay in the files
-        self._put(records)
+        users = {point.entry.user_id for point in points}
+        self._put(records, users.pop() if len(users) == 1 else None)
         self._counts.add(point.entry.user_id for point in points if point.entry.id not in stored)
 
     def _retouch(self, entries: Sequence[Entry]) -> int:
@@ -278,11 +279,12 @@ class EdgeCollection(PointStore):
             self._count_written(written)
         return written
 
-    def _put(self, points: Sequence[edge.Point]) -> None:
+    def _put(self, points: Sequence[edge.Point], user_id: str | None) -> None:
+        """Store the points of a user, or of several with None."""
         if not self._is_indexed:
             index_payload(self._shard)
             self._is_indexed = True
-        with self._writing([str(point.id) for point in points]):
+        with self._writing(user_id, [str(point.id) for point in points]):
             self._shard.update(edge.UpdateOperation.upsert_points(list(points)))
         self._count_written(len(points))
 
@@ -297,12 +299,12 @@ class EdgeCollection(PointStore):
         self._shard.flush()
         self._folder.check()
 
-    def _delete(self, chosen: edge.Filter, ids: Sequence[str] | None) -> int:
-        """Delete the chosen points, whose `ids` may be known, and return their number."""
+    def _delete(self, user_id: str, chosen: edge.Filter, ids: Sequence[str] | None) -> int:
+        """Delete the user's chosen points, whose `ids` may be known, and return their number."""
         there = self._shard.count(edge.CountRequest(filter=chosen))
         if there:
             self._mark()
-            with self._writing(ids):
+            with self._writing(user_id, ids):
                 self._shard.update(edge.UpdateOperation.delete_points_by_filter(chosen))
             if ids is None:
                 self._counts.forget()
@@ -310,9 +312,9 @@ class EdgeCollection(PointStore):
         return there
 
     @contextlib.contextmanager
-    def _writing(self, ids: Sequence[str] | None) -> Generator[None]:
+    def _writing(self, user_id: str | None, ids: Sequence[str] | None) -> Generator[None]:
         """Keep nothing that was read of these points, or of any, before or during the block."""
-        with self._writes.writing():
+        with self._writes.writing(user_id):
             try:
                 yield
             finally:

@@ -33,7 +33,7 @@ class KnownEntries:
 
     def of(self, ids: Sequence[str]) -> list[Entry]:
         """Return the entries of the points with these `ids`; leave out ids without a point."""
-        rest = self._writes.rest
+        rest = self._writes.rest()
         with self._changing:
             found = {one: entry for one in ids if (entry := self._known.pop(one, None)) is not None}
             self._known |= found
@@ -54,7 +54,7 @@ class KnownEntries:
     def _keep(self, entries: Iterable[Entry], rest: int | None) -> None:
         """Keep what was read since `rest`, unless something was written meanwhile."""
         with self._changing:
-            if rest is None or rest != self._writes.rest:
+            if rest is None or rest != self._writes.rest():
                 return
             for entry in entries:
                 self._drop(entry.id)  # another thread may have read it too

@@ -1,4 +1,4 @@
-"""The points of turns that a search leaves out, looked up once as long as nothing is written."""
+"""The points of turns that a search leaves out, looked up once as long as nothing of the user is written."""
 
 from collections.abc import Sequence
 
@@ -9,28 +9,31 @@ from recollect.memory.stores.edge.writes import Writes
 from recollect.memory.stores.points import TURN, USER
 
 _MOST = 100_000
+_MOST_USERS = 1_000
+"""About 10 MB, with windows of ten turns."""
 
 
 class TurnPoints:
-    """Finds the points of turns, for several threads."""
+    """Finds the points of turns, for several threads; of each user it keeps those that were asked for last."""
 
     def __init__(self, shard: edge.EdgeShard, writes: Writes) -> None:
         self._shard = shard
         self._writes = writes
-        self._known: tuple[int, str, tuple[str, ...], frozenset[str]] = 0, "", (), frozenset()
+        self._known: dict[str, tuple[int, tuple[str, ...], frozenset[str]]] = {}
 
     def of(self, user_id: str, turn_ids: Sequence[str]) -> frozenset[str]:
         """Return the ids of the points of these turns of the user."""
         if not turn_ids:
             return frozenset()
-        rest = self._writes.rest
-        *known, found = self._known
-        if rest is None:
-            return self._read(user_id, turn_ids)
-        asked = rest, user_id, tuple(turn_ids)
-        if tuple(known) != asked:
-            found = self._read(user_id, turn_ids)
-            self._known = *asked, found
+        asked, rest = tuple(turn_ids), self._writes.rest(user_id)
+        kept = self._known.get(user_id)
+        if kept is not None and kept[:2] == (rest, asked):
+            return kept[2]
+        found = self._read(user_id, turn_ids)
+        if rest is not None:
+            if len(self._known) >= _MOST_USERS:
+                self._known.clear()
+            self._known[user_id] = rest, asked, found
         return found
 
     def _read(self, user_id: str, turn_ids: Sequence[str]) -> frozenset[str]:

@@ -3,24 +3,35 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 
+_MOST_USERS = 100_000
+"""About 10 MB."""
+
 
 class Writes:
-    """Counts the beginnings and ends of writes: one thread writes, others read."""
+    """Counts the beginnings and ends of writes: one at a time is under way, others read."""
 
     def __init__(self) -> None:
         self._count = 0  # odd while one is under way
+        self._of_all = 0
+        self._of_user: dict[str, int] = {}
 
     @contextmanager
-    def writing(self) -> Generator[None]:
-        """Tell that points are written within the block."""
+    def writing(self, user_id: str | None) -> Generator[None]:
+        """Tell that points of the user are written within the block; None: of anybody."""
         self._count += 1
         try:
             yield
         finally:
             self._count += 1
+            if user_id is None or len(self._of_user) >= _MOST_USERS:
+                self._of_user.clear()
+                self._of_all = self._count
+            else:
+                self._of_user[user_id] = self._count
 
-    @property
-    def rest(self) -> int | None:
-        """A number that stays as long as nothing is written; None during a write."""
+    def rest(self, user_id: str | None = None) -> int | None:
+        """A number that stays as long as nothing of the user, or nothing at all, is written; None during a write."""
         count = self._count
-        return None if count % 2 else count
+        if count % 2:
+            return None
+        return count if user_id is None else self._of_user.get(user_id, self._of_all)
