@@ -1,7 +1,6 @@
 """Narrows a search's candidates step by step, and records for the trace which step dropped a candidate, and why."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from recollect.memory.background.long_texts import off_loop
@@ -76,7 +75,7 @@ class CandidateFilter:
     def rescore(self, name: str, scores: Sequence[float]) -> None:
         """Give the candidates that are left new `scores`, traced under `name`, and sort by them; the sort is stable."""
         scored = [
-            replace(one, score=score, scores={**one.scores, name: score})
+            one._replace(score=score, scores={**one.scores, name: score})
             for one, score in zip(self.left, scores, strict=True)
         ]
         self.left = sorted(scored, key=lambda one: -one.score)
@@ -84,7 +83,7 @@ class CandidateFilter:
     def shift(self, name: str, parts: Sequence[float]) -> None:
         """Add `parts` to the scores of the candidates that are left, traced under `name`, and sort by the sums."""
         scored = [
-            replace(one, score=one.score + part, scores={**one.scores, name: part}) if part else one
+            one._replace(score=one.score + part, scores={**one.scores, name: part}) if part else one
             for one, part in zip(self.left, parts, strict=True)
         ]
         self.left = sorted(scored, key=lambda one: -one.score)

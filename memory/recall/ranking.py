@@ -6,9 +6,10 @@ A score is the sum of channels scaled to [0, 1] and of signals of the conversati
 import heapq
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from operator import mul
+from types import MappingProxyType
+from typing import NamedTuple
 
 from recollect.memory.language.punctuation import asks
 from recollect.memory.ports.vector_index import Entry, Vector
@@ -34,8 +35,7 @@ LONG_ENOUGH = 300
 _READ_CHARACTERS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """A candidate with the score that orders it and, by name, the parts of that score.
 
     The score is about 1 for the best match in every channel, more with signals, and may be below 0. `scores` has the
@@ -45,7 +45,7 @@ class Scored:
 
     candidate: Candidate
     score: float
-    scores: Mapping[str, float] = field(default_factory=dict[str, float])
+    scores: Mapping[str, float] = MappingProxyType[str, float]({})
     older: Sequence[Entry] = ()
 
     @property
@@ -71,9 +71,10 @@ def rank(
         columns["answer"] = [used.answer * score for score in _asked_before(entries, asking, _sums(columns))]
     weight = used.thread_for_several if query.asks_for_several else used.thread
     columns["thread"] = [weight * prior for prior in thread_priors(entries, _sums(columns))]
+    names, rows = list(columns), zip(*columns.values(), strict=True)
     scored = [
-        Scored(candidate, score, _explained(candidate, columns, place))
-        for place, (candidate, score) in enumerate(zip(candidates, _sums(columns), strict=True))
+        Scored(candidate, sum(row), _explained(candidate, names, row))
+        for candidate, row in zip(candidates, rows, strict=True)
     ]
     return sorted(scored, key=lambda one: (-one.score, one.candidate.entry.id))
 
@@ -264,12 +265,14 @@ def _sums(columns: Mapping[str, Sequence[float]]) -> list[float]:
     return [sum(row) for row in zip(*columns.values(), strict=True)]
 
 
-def _explained(candidate: Candidate, columns: Mapping[str, Sequence[float]], place: int) -> dict[str, float]:
-    raw = (
-        ("dense", candidate.dense),
-        ("context", candidate.context),
-        ("bm25", candidate.bm25),
-        ("fact", candidate.fact),
-    )
-    parts = {name: values[place] for name, values in columns.items() if values[place] or name == "fused"}
-    return {name: value for name, value in raw if value is not None} | parts
+def _explained(candidate: Candidate, names: Sequence[str], parts: Sequence[float]) -> dict[str, float]:
+    """Return the raw scores of the channels, and those of the named `parts` that are not 0."""
+    _, dense, context, bm25, fact, _ = candidate
+    found = dict[str, float]()
+    for name, raw in (("dense", dense), ("context", context), ("bm25", bm25), ("fact", fact)):
+        if raw is not None:
+            found[name] = raw
+    for name, part in zip(names, parts, strict=True):
+        if part or name == "fused":
+            found[name] = part
+    return found

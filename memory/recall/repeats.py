@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -71,8 +71,8 @@ def merge(scored: Sequence[Scored], begun: Sequence[Sequence[int]] | None = None
         best = max(scored[place].score for place in places)
         if best > newest.score:
             parts = {**newest.scores, "repeated": best - newest.score}
-            newest = replace(newest, score=best, scores=parts)
-        merged.append(Merged(replace(newest, older=[one.candidate.entry for one in older]), older))
+            newest = newest._replace(score=best, scores=parts)
+        merged.append(Merged(newest._replace(older=[one.candidate.entry for one in older]), older))
     return sorted(merged, key=lambda one: -one.kept.score)
 
 

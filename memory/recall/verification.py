@@ -59,14 +59,14 @@ async def verify(
         elif entry.kind == "document":
             found = passages.get(entry.id)
             if found is not None:
-                kept.append(replace(candidate, entry=found))
+                kept.append(candidate._replace(entry=found))
                 continue
             text, reason = "", "the document does not say it now"
         else:
             kept.append(candidate)
             continue
         if reason is None:
-            kept.append(candidate if text == entry.content else replace(candidate, entry=replace(entry, content=text)))
+            kept.append(candidate if text == entry.content else candidate._replace(entry=replace(entry, content=text)))
         else:
             dropped.append(CandidateTrace.of(entry, {"dense": candidate.dense or 0.0}, "gone", reason))
     return Verification(kept, dropped)

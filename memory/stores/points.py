@@ -147,7 +147,7 @@ def cosine_of_score(score: float) -> float:
 
 def raw_score(query: Query, score: float) -> float:
     """Return the engine's `score` in the form in which `rank` gives it."""
-    return score if query.channel == BM25 else cosine_of_score(score)
+    return score if -1.0 <= score <= 1.0 or query.channel == BM25 else cosine_of_score(score)
 
 
 def check_owners(points: Sequence[Point], owners: Mapping[str, str]) -> None:

@@ -1,13 +1,12 @@
 """A candidate: one memory that a search may return, with its raw score in each channel."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from recollect.memory.ports.vector_index import Entry, Vector
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """An entry with its raw scores; None where a channel has none.
+class Candidate(NamedTuple):
+    """An entry with its raw scores; None where a channel has none. A search makes a hundred: a tuple takes a third.
 
     `dense`, `context` and `fact` are cosines in [-1, 1] with the query: of its text, of its text together with the
     message before it, and of the nearest fact that was learned from it. `bm25` is 0 or more. `vector` is the dense

@@ -56,12 +56,12 @@ async def retrieve(
     # A fact may lead to a message without a point, or outside the scope or period: `dense` lacks it, and it is dropped.
     return [
         Candidate(
-            entry=entry,
-            dense=dense[entry.id],
-            context=context.get(entry.id),
-            bm25=bm25.get(entry.id),
-            fact=source_facts.get(entry.id),
-            vector=vector,
+            entry,
+            dense[entry.id],
+            context.get(entry.id),
+            bm25.get(entry.id),
+            source_facts.get(entry.id),
+            vector,
         )
         for entry, vector in entries
         if entry.id in dense and query.holds(entry)

@@ -126,14 +126,14 @@ def test_the_order_of_the_candidates_does_not_matter(
 def test_a_candidate_that_becomes_more_alike_never_falls(
     candidates: list[Candidate], query: PreparedQuery, channel: str, which: int
 ) -> None:
-    loose = [replace(one, entry=replace(one.entry, thread_id=None)) for one in candidates[: which + 1]]
+    loose = [one._replace(entry=replace(one.entry, thread_id=None)) for one in candidates[: which + 1]]
     if not loose:
         return
     chosen = loose[-1]
     best = {"dense": 1.0, "context": 1.0, "bm25": 60.0}[channel]
     if channel == "dense" and chosen.entry.kind == "fact":
         return  # its cosine is the facts' range as well
-    raised = replace(chosen, **{channel: best})  # pyright: ignore[reportArgumentType]
+    raised = chosen._replace(**{channel: best})
     before = ids(ranked(loose, query, PEOPLE)).index(chosen.entry.id)
     assert ids(ranked([*loose[:-1], raised], query, PEOPLE)).index(chosen.entry.id) <= before
 
@@ -153,7 +153,7 @@ def test_candidates_that_are_alike_come_by_id() -> None:
 
 
 def test_the_one_who_is_asked_about_is_heard_first() -> None:
-    said = [replace(one, entry=replace(one.entry, name=one.entry.id)) for one in (made("Ada", 0.5), made("Bob", 0.5))]
+    said = [one._replace(entry=replace(one.entry, name=one.entry.id)) for one in (made("Ada", 0.5), made("Bob", 0.5))]
     query = prepare_query("What did Bob say?", names=["Ada", "Bob"])
     assert ids(ranked(said, query, replace(NOTHING, speaker=0.1))) == ["Bob", "Ada"]
     assert ids(ranked(said, PLAIN, replace(NOTHING, speaker=0.1))) == ["Ada", "Bob"]
@@ -187,7 +187,7 @@ def test_an_instant_holds_itself() -> None:
 
 def test_the_users_own_message_is_what_is_looked_for_unless_the_assistants_words_are_asked_for() -> None:
     user, assistant = made("z-user", 0.5), made("a-assistant", 0.5)
-    said = [user, replace(assistant, entry=replace(assistant.entry, role="assistant"))]
+    said = [user, assistant._replace(entry=replace(assistant.entry, role="assistant"))]
     signals = replace(NOTHING, user=0.2)
     assert ids(ranked(said, prepare_query("Where did I swim?"), signals)) == ["z-user", "a-assistant"]
     assert ids(ranked(said, prepare_query("What did you recommend?"), signals)) == ["a-assistant", "z-user"]
@@ -196,7 +196,7 @@ def test_the_users_own_message_is_what_is_looked_for_unless_the_assistants_words
 def test_whoever_is_asked_about_counts_before_the_user() -> None:
     """Only one speaker is named, and it is not the user: the two boosts would cancel each other out."""
     user, other = made("a-user", 0.5), made("z-named", 0.5)
-    said = [user, replace(other, entry=replace(other.entry, role="assistant", name="Caroline"))]
+    said = [user, other._replace(entry=replace(other.entry, role="assistant", name="Caroline"))]
     query = prepare_query("What does Caroline paint?", names=["Caroline"])
     (first, _) = ranked(said, query, None)
     assert first.candidate.entry.id == "z-named"
@@ -208,8 +208,8 @@ def test_whoever_is_asked_about_counts_before_the_user() -> None:
 def test_the_users_own_name_takes_nothing_from_the_user() -> None:
     user, other = made("z-user", 0.5), made("a-other", 0.5)
     said = [
-        replace(user, entry=replace(user.entry, name="Ada")),
-        replace(other, entry=replace(other.entry, role="assistant")),
+        user._replace(entry=replace(user.entry, name="Ada")),
+        other._replace(entry=replace(other.entry, role="assistant")),
     ]
     first, _ = ranked(said, prepare_query("What does Ada paint?", names=["Ada"]), None)
     assert (first.candidate.entry.id, "user" in first.scores, "speaker" in first.scores) == ("z-user", True, True)
