@@ -123,7 +123,7 @@ class EdgeCollection(PointStore):
     async def upsert(self, points: Sequence[Point]) -> None:
         """Store the points in batches; a ValueError for a vector that does not fit stores none of its batch."""
         for batch in batches(points, _BATCH):
-            write = self._threads.write_at_once if self._is_short(batch) else self._threads.write
+            write = self._threads.write_shortly if self._is_short(batch) else self._threads.write
             await write(lambda batch=batch: self._upsert(batch))
 
     @override
@@ -159,7 +159,7 @@ class EdgeCollection(PointStore):
     async def entries(self, ids: Sequence[str]) -> list[Entry]:
         """Return the entries of the points with these `ids`; leave out ids without a point."""
         few = self._reader.entries.lacks(ids) <= _FEW_ENTRIES
-        return await (self._threads.read_at_once if few else self._threads.read)(lambda: self._reader.entries.of(ids))
+        return await (self._threads.read_shortly if few else self._threads.read)(lambda: self._reader.entries.of(ids))
 
     @override
     async def ids(self, *, after: str | None = None, limit: int = 500, scope: Scope | None = None) -> list[str]:
@@ -219,7 +219,7 @@ class EdgeCollection(PointStore):
     async def remove(self, *, user_id: str, ids: Sequence[str]) -> None:
         """Delete these points of the user."""
         if ids:
-            write = self._threads.write_at_once if len(ids) <= _FEW_POINTS else self._threads.write
+            write = self._threads.write_shortly if len(ids) <= _FEW_POINTS else self._threads.write
             await write(lambda: self._delete(user_id, among(user_id, ids), ids))
 
     @override
@@ -289,11 +289,15 @@ class EdgeCollection(PointStore):
         self._count_written(len(points))
 
     def _count_written(self, points: int) -> None:
+        makes_files = not self._unflushed  # so does the first write of a segment
         self._unflushed += points
         if self._unflushed >= _FLUSH_EVERY:
             self._shard.flush()
-            self._unflushed = 0
-        self._folder.check()
+            self._unflushed, makes_files = 0, True
+        if makes_files:
+            self._folder.check()
+        else:
+            self._folder.check_at_times()
 
     def _flush(self) -> None:
         self._shard.flush()
@@ -308,7 +312,7 @@ class EdgeCollection(PointStore):
                 self._shard.update(edge.UpdateOperation.delete_points_by_filter(chosen))
             if ids is None:
                 self._counts.forget()
-            self._folder.check()
+            self._folder.check_at_times()
         return there
 
     @contextlib.contextmanager
@@ -334,7 +338,7 @@ class EdgeCollection(PointStore):
     async def _read_of(self, user_id: str, work: Callable[[], Answer]) -> Answer:
         """Read what grows with the user's points: at once if they are few, else in the thread."""
         if self._counts.are_few(user_id):
-            return await self._threads.read_at_once(work)
+            return await self._threads.read_shortly(work)
 
         def counted() -> Answer:
             self._counts.count(user_id)

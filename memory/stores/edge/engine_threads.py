@@ -14,12 +14,12 @@ Answer = TypeVar("Answer")
 
 @dataclass(slots=True)
 class Running:
-    """Counts the calls that run in threads, or wait there, of all collections that share it."""
+    """Counts the long calls that run in threads, or wait there, of all collections that share it."""
 
     calls: int = 0
 
     async def wait_for(self, call: Awaitable[Answer]) -> Answer:
-        """Wait for a call that runs in a thread."""
+        """Wait for a long call that runs in a thread."""
         self.calls += 1
         try:
             return await call
@@ -28,38 +28,39 @@ class Running:
 
 
 class EngineThreads:
-    """The threads of one shard. The engine allows reading while it writes; it closes at `closing`."""
+    """The threads of one shard, of which one writes and one reads: the engine allows reading while it writes.
+
+    Short calls run on the event loop: a thread would hold the interpreter's lock for as long, and its hop takes longer.
+    While a long call runs, they run in the threads too: a loop that never waits leaves a thread the interpreter for
+    moments in which it seldom gets hold of it. All calls raise IndexUnavailable where the engine or the system refuses,
+    and after `close`.
+    """
 
     def __init__(self, running: Running) -> None:
         self._running = running
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="edge-writer")
         # The engine holds the interpreter's lock while it searches: a second reader would only wait for it.
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="edge-reader")
+        self._writes = 0  # that run in the writer's thread, or wait there
         self._closing: asyncio.Future[None] | None = None
 
     async def write(self, work: Callable[[], Answer]) -> Answer:
-        """Run `work` in the thread that writes.
-
-        Raises:
-            IndexUnavailable: the engine or the system refuses, or the threads are closed.
-        """
-        return await self._run(self._writer, work)
+        """Run `work` in the thread that writes."""
+        return await self._running.wait_for(self._write(work))
 
     async def read(self, work: Callable[[], Answer]) -> Answer:
-        """Run `work` in the thread that reads; it raises as `write` does."""
-        return await self._run(self._reader, work)
+        """Run `work` in the thread that reads."""
+        return await self._running.wait_for(_submitted(self._reader, work))
 
-    async def read_at_once(self, work: Callable[[], Answer]) -> Answer:
-        """Run `work`, which is short and only reads, on the event loop; it raises as `write` does.
+    async def read_shortly(self, work: Callable[[], Answer]) -> Answer:
+        """Run `work`, which is short, at once, or in the thread that reads."""
+        await asyncio.sleep(0)  # whoever does much in a row leaves the loop to others in between
+        return await _submitted(self._reader, work) if self._running.calls else self._at_once(work)
 
-        A thread would hold the interpreter's lock for as long, and its hop takes longer. While threads have work, it
-        runs in one too: a loop that never waits leaves them the interpreter for moments in which they seldom get it.
-        """
-        return await self._at_once(self._reader, work)
-
-    async def write_at_once(self, work: Callable[[], Answer]) -> Answer:
-        """Run `work`, which is short, on the event loop, or in the thread that writes while threads have work."""
-        return await self._at_once(self._writer, work)
+    async def write_shortly(self, work: Callable[[], Answer]) -> Answer:
+        """Run `work`, which is short, at once, or in the thread that writes; never beside another write."""
+        await asyncio.sleep(0)
+        return await self._write(work) if self._running.calls or self._writes else self._at_once(work)
 
     async def close(self, last: Callable[[], None]) -> None:
         """Refuse further calls, wait for what runs, and run `last`. Whoever closes again waits for that too."""
@@ -77,20 +78,26 @@ class EngineThreads:
         self._reader.shutdown(wait=True)
         last()
 
-    async def _at_once(self, thread: ThreadPoolExecutor, work: Callable[[], Answer]) -> Answer:
-        await asyncio.sleep(0)  # whoever does much in a row leaves the loop to others in between
-        if self._running.calls:
-            return await self._run(thread, work)
+    async def _write(self, work: Callable[[], Answer]) -> Answer:
+        ended = _submitted(self._writer, work)
+        self._writes += 1
+        ended.add_done_callback(self._count_down)
+        return await asyncio.shield(ended)  # the write of a caller that is cancelled goes on, and counts until its end
+
+    def _count_down(self, _: "asyncio.Future[Answer]") -> None:
+        self._writes -= 1
+
+    def _at_once(self, work: Callable[[], Answer]) -> Answer:
         if self._closing is not None:
             raise IndexUnavailable
         return _translated(work)
 
-    async def _run(self, thread: ThreadPoolExecutor, work: Callable[[], Answer]) -> Answer:
-        try:
-            future = thread.submit(lambda: _translated(work))
-        except RuntimeError as error:  # it is shut down
-            raise IndexUnavailable from error
-        return await self._running.wait_for(asyncio.wrap_future(future))
+
+def _submitted(thread: ThreadPoolExecutor, work: Callable[[], Answer]) -> "asyncio.Future[Answer]":
+    try:
+        return asyncio.wrap_future(thread.submit(lambda: _translated(work)))
+    except RuntimeError as error:  # it is shut down
+        raise IndexUnavailable from error
 
 
 def _translated(work: Callable[[], Answer]) -> Answer:
