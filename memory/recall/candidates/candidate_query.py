@@ -46,8 +46,8 @@ class CandidateQuery:
     `allowed` limits everything but passages to what a filter allows. `period` asks for more candidates from within it,
     or with `only_period` for no others. Without `has_context` the index holds no context vectors. `with_vectors` asks
     for the candidates' dense vectors. `preferred` is a thread that names candidates of its own, so that the user's
-    other threads do not take all places. `depth` limits all candidates but facts and those of that thread;
-    `named` is how many each channel names.
+    other threads do not take all places. `depth` limits all candidates but facts and those of that thread. Of a memory
+    that `is_small` each channel names all, and `context` scores all at once.
     """
 
     scope: Scope
@@ -65,7 +65,7 @@ class CandidateQuery:
     with_vectors: bool = False
     preferred: str | None = None
     depth: int = WHOLE_DEPTH
-    named: int = CHANNEL_LIMIT
+    is_small: bool = False
 
     def listing(self) -> list[Query]:
         """Return the queries of the first round, in which the listing channels name candidates other than facts."""
@@ -89,6 +89,12 @@ class CandidateQuery:
         here = Scope(self.scope.user_id, self.preferred)
         return [replace(query, scope=here, limit=FROM_THREAD) for query in self.listing()[:1]]
 
+    def scoring_contexts(self) -> list[Query]:
+        """Return the query of the first round in which `context` scores all of a small memory; none for others."""
+        if not (self.is_small and self.has_context):
+            return []
+        return [replace(query, channel="context") for query in self.listing()[:1]]
+
     def passages(self, owner: str, documents: Sequence[str] | None) -> "CandidateQuery":
         """Return this query over the passages of `owner` alone: of these `documents`, or of all with None."""
         return replace(
@@ -100,7 +106,7 @@ class CandidateQuery:
             allowed=None,
             preferred=None,
             depth=WHOLE_DEPTH,
-            named=CHANNEL_LIMIT,
+            is_small=False,
             documents=documents,
             period=self.period if self.only_period else None,
             has_context=False,
@@ -149,6 +155,11 @@ class CandidateQuery:
         if entry.kind == "fact":
             return self.fact_homes is None or entry.thread_id in self.fact_homes
         return self.scope.thread_id in {None, entry.thread_id}
+
+    @property
+    def named(self) -> int:
+        """Return how many candidates each channel names at most."""
+        return CHANNEL_LIMIT if self.is_small else min(CHANNEL_LIMIT, self.depth)
 
     @property
     def channels(self) -> tuple[Channel, ...]:

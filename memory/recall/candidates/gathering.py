@@ -106,7 +106,7 @@ class Gathering:
             with_vectors=options.mmr_lambda is not None,
             preferred=request.preferred if request.names_own else None,
             depth=depth,
-            named=CHANNEL_LIMIT if request.is_small else min(CHANNEL_LIMIT, depth),
+            is_small=request.is_small,
         )
 
     async def _tagged(self, request: Request, tags: Sequence[str], now: datetime) -> list[str]:

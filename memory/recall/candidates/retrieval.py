@@ -3,12 +3,24 @@
 import asyncio
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from recollect.memory.ports.vector_index import Channel, Entry, Match, Vector, VectorIndex
 from recollect.memory.recall.candidates.candidate import Candidate
 from recollect.memory.recall.candidates.candidate_query import LISTING, CandidateQuery
 from recollect.memory.recall.candidates.choosing import promising
 from recollect.memory.values.turn import derived_id
+
+
+class _Named(NamedTuple):
+    """What the first round names: the `lists` of the channels and of a period, and what is `here`, in the thread.
+
+    `contexts` scores all of a small memory; None for others.
+    """
+
+    lists: Sequence[Mapping[str, float]]
+    here: Sequence[Mapping[str, float]] = ()
+    contexts: Mapping[str, float] | None = None
 
 
 async def named_by_words(index: VectorIndex, query: CandidateQuery) -> Mapping[str, float] | None:
@@ -28,30 +40,17 @@ async def retrieve(
     Raises:
         IndexUnavailable: the index cannot be reached.
     """
-    lists: Sequence[Mapping[str, float]]
-    if query.kinds == ("document",):  # no passage leads to a message, and no fact to a passage
-        lists, facts, here = await index.rank(query.listing()), list[Match](), list[dict[str, float]]()
-    else:
-        asked = [one for one in query.listing() if words is None or one.channel != "bm25"]
-        ranked, facts = await asyncio.gather(
-            index.rank([*asked, *query.listing_of_thread()]), index.search(query.facts())
-        )
-        lists, here = ranked[: len(asked)], ranked[len(asked) :]
-        if words is not None:
-            place = LISTING.index("bm25")
-            lists = [*lists[:place], words, *lists[place:]]
+    first, facts = await _first_round(index, query, words)
     source_facts = _source_facts(facts) if "episode" in query.kinds else {}
     if query.allowed is not None and source_facts:
         (allowed,) = await index.rank([query.checking(list(source_facts))])
         source_facts = {key: score for key, score in source_facts.items() if key in allowed}
     own = {match.entry.id: match.similarity for match in facts if query.holds(match.entry)}
-    beside = [*itertools.chain(*here), *own]
-    ids = list(dict.fromkeys([*promising([*lists, source_facts], query.depth), *beside]))
+    beside = [*itertools.chain(*first.here), *own]
+    ids = list(dict.fromkeys([*promising([*first.lists, source_facts], query.depth), *beside]))
     if not ids:
         return []
-    by_channel, entries = await asyncio.gather(
-        _scores(index, query, ids, lists=lists, here=here, facts=own), _read(index, query, ids, facts)
-    )
+    by_channel, entries = await asyncio.gather(_scores(index, query, ids, first, own), _read(index, query, ids, facts))
     dense, context, bm25 = by_channel["dense"], by_channel.get("context", {}), by_channel["bm25"]
     # A fact may lead to a message without a point, or outside the scope or period: `dense` lacks it, and it is dropped.
     return [
@@ -68,32 +67,45 @@ async def retrieve(
     ]
 
 
+async def _first_round(
+    index: VectorIndex, query: CandidateQuery, words: Mapping[str, float] | None
+) -> tuple[_Named, list[Match]]:
+    """Return what the channels name, and the nearest facts; `words` is what `named_by_words` gave before."""
+    if query.kinds == ("document",):  # no passage leads to a message, and no fact to a passage
+        return _Named(await index.rank(query.listing())), []
+    asked = [one for one in query.listing() if words is None or one.channel != "bm25"]
+    here, contexts = query.listing_of_thread(), query.scoring_contexts()
+    ranked, facts = await asyncio.gather(index.rank([*asked, *here, *contexts]), index.search(query.facts()))
+    lists, rest = ranked[: len(asked)], ranked[len(asked) :]
+    if words is not None:
+        place = LISTING.index("bm25")
+        lists = [*lists[:place], words, *lists[place:]]
+    return _Named(lists, rest[: len(here)], rest[-1] if contexts else None), facts
+
+
 async def _scores(
-    index: VectorIndex,
-    query: CandidateQuery,
-    ids: Sequence[str],
-    *,
-    lists: Sequence[Mapping[str, float]],
-    here: Sequence[Mapping[str, float]],
-    facts: Mapping[str, float],
+    index: VectorIndex, query: CandidateQuery, ids: Sequence[str], first: _Named, facts: Mapping[str, float]
 ) -> Mapping[Channel, Mapping[str, float]]:
     """Return each channel's scores of the points `ids`.
 
-    The first round's scores are exact, so only the others are asked for: `lists` and `here` are its lists, and `facts`
-    the facts among `ids` with their cosines. A list that names fewer than its limit is complete: it lacks only what has
-    no score there, and facts, which no list names.
+    The first round's scores are exact, so only the others are asked for; `facts` are the facts among `ids` with their
+    cosines. A list that names fewer than its limit is complete: it lacks only what has no score there, and facts, which
+    no list names. A fact has no context.
     """
-    listed = dict(zip(LISTING, lists, strict=False))
-    by_meaning = [*lists[:1], *lists[len(LISTING) :], *here, facts]  # a third list is a period's, by meaning
+    listed: dict[Channel, Mapping[str, float]] = dict(zip(LISTING, first.lists, strict=False))
+    by_meaning = [*first.lists[:1], *first.lists[len(LISTING) :], *first.here, facts]  # a third list is a period's
     known: dict[Channel, Mapping[str, float]] = {
         "dense": {found: score for scores in by_meaning for found, score in scores.items()},
         "bm25": listed.get("bm25", {}),
     }
+    if first.contexts is not None:
+        known["context"] = listed["context"] = first.contexts
     lacking: dict[Channel, list[str]] = {}
     for channel in ("dense", *query.channels):
         is_complete = channel in listed and len(listed[channel]) < query.named
         there = known.get(channel, {})
-        lacking[channel] = [found for found in (facts if is_complete else ids) if found not in there]
+        wanted = facts if is_complete else ids
+        lacking[channel] = [one for one in wanted if one not in there and (channel != "context" or one not in facts)]
     asked: list[Channel] = [channel for channel, wanted in lacking.items() if wanted]
     scores = await index.rank([query.scoring(channel, lacking[channel]) for channel in asked]) if asked else []
     found = dict(zip(asked, scores, strict=True))
