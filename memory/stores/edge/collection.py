@@ -336,15 +336,16 @@ class EdgeCollection(PointStore):
             self._folder.check()
 
     async def _read_of(self, user_id: str, work: Callable[[], Answer]) -> Answer:
-        """Read what grows with the user's points: at once if they are few, else in the thread."""
-        if self._counts.are_few(user_id):
-            return await self._threads.read_shortly(work)
+        """Read what grows with the user's points, which are counted the first time."""
+        are_few = self._counts.are_few(user_id)
+        if are_few is not None:
+            return await (self._threads.read_shortly if are_few else self._threads.read)(work)
 
         def counted() -> Answer:
             self._counts.count(user_id)
             return work()
 
-        return await self._threads.read(counted)
+        return await self._threads.read_aside(counted)
 
 
 def _record(point: Point, dimension: int, keys: FilterKeys) -> edge.Point:

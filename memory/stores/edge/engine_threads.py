@@ -52,6 +52,10 @@ class EngineThreads:
         """Run `work` in the thread that reads."""
         return await self._running.wait_for(_submitted(self._reader, work))
 
+    async def read_aside(self, work: Callable[[], Answer]) -> Answer:
+        """Run `work`, which is mostly short, in the thread that reads; short calls go on beside it."""
+        return await _submitted(self._reader, work)
+
     async def read_shortly(self, work: Callable[[], Answer]) -> Answer:
         """Run `work`, which is short, at once, or in the thread that reads."""
         await asyncio.sleep(0)  # whoever does much in a row leaves the loop to others in between

@@ -168,7 +168,7 @@ class EdgeGenerations(Generations):
 
     @override
     async def remove_elsewhere(self, *, user_id: str, ids: Sequence[str]) -> None:
-        if ids:
+        if ids and self._have_others():
             async with self._opening_others:
                 await self._on_disk(lambda: self._others.remove(user_id, ids))
 
@@ -194,6 +194,12 @@ class EdgeGenerations(Generations):
         return await self._on_disk(
             lambda: self._place.is_rewrite_due(self._number, seconds=seconds, last=self._rewritten_at)
         )
+
+    def _have_others(self) -> bool:
+        try:
+            return self._others.exist()
+        except OSError as error:
+            raise IndexUnavailable from error
 
     async def _on_disk(self, work: Callable[[], Answer]) -> Answer:
         return await _on_disk(self._layout.running, work)

@@ -20,9 +20,10 @@ class PointCounts:
         self._shard = shard
         self._counts: dict[str, int] = {}
 
-    def are_few(self, user_id: str) -> bool:
-        """Tell whether the user has at most `FEW` points; False for who was not counted."""
-        return self._counts.get(user_id, FEW + 1) <= FEW
+    def are_few(self, user_id: str) -> bool | None:
+        """Tell whether the user has at most `FEW` points; None where they were not counted."""
+        counted = self._counts.get(user_id)
+        return None if counted is None else counted <= FEW
 
     def count(self, user_id: str) -> None:
         """Count the user's points, unless they are counted."""
