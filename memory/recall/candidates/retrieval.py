@@ -13,7 +13,7 @@ from recollect.memory.values.turn import derived_id
 
 
 class _Named(NamedTuple):
-    """What the first round names: the `lists` of the channels and of a period, and what is `here`, in the thread.
+    """Holds what the first round names: the `lists` of the channels and of a period, and what is `here`, in the thread.
 
     `contexts` scores all of a small memory; None for others.
     """

@@ -51,7 +51,7 @@ _BATCH = 64
 # The log grows by about 5 KB a point until a flush, which takes about 30 ms at 100,000 points.
 _FLUSH_EVERY = 1_000
 _MOST_VALUES = 10_000_000
-# Those of a turn: its messages, their facts and what they replace.
+# A turn writes its messages, their facts and what they replace.
 _FEW_POINTS = 8
 # So many entries are read and made of their payloads in 1.3 ms.
 _FEW_ENTRIES = 100

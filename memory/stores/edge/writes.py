@@ -30,7 +30,7 @@ class Writes:
                 self._of_user[user_id] = self._count
 
     def rest(self, user_id: str | None = None) -> int | None:
-        """A number that stays as long as nothing of the user, or nothing at all, is written; None during a write."""
+        """Return a number that stays until anything of the user, or of all, is written; None during a write."""
         count = self._count
         if count % 2:
             return None
