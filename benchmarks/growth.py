@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks.fake_model import REPLY
 from benchmarks.talk import telling
+from recollect.memory.background.interpreter import settle_interpreter
 from recollect.memory.index.indexing import IndexStep
 from recollect.memory.memory import Memory
 from recollect.memory.opening.opening import open_memory
@@ -91,8 +92,12 @@ async def _median_ms(read: Callable[[int], Awaitable[Sequence[object]]], times: 
 
 
 async def grow(folder: Path, *, sizes: Sequence[int], times: int, at_size: Callable[[int], None]) -> list[Reads]:
-    """Seed and read at each size; `at_size` is called with the stores closed, so that a service can start there."""
+    """Seed, and read at each size as the service reads.
+
+    `at_size` is called with the stores closed, so that a service can start there.
+    """
     found, have = list[Reads](), 0
+    settle_interpreter()
     for messages in sizes:
         async with open_memory(MemoryConfig(data_dir=folder)) as memory:
             await seed(memory, have=have, messages=messages)

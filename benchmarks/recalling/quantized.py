@@ -26,7 +26,8 @@ from recollect.memory.ports.forwarding_index import ForwardingIndex
 from recollect.memory.ports.vector_index import Match, PointStore, Query, VectorIndex
 from recollect.memory.recall.candidates.candidate_query import CHANNEL_LIMIT
 from recollect.memory.stores.edge.collection import EdgeCollection
-from recollect.memory.stores.edge.engine_threads import EngineThreads, Running
+from recollect.memory.stores.edge.engine_threads import EngineThreads
+from recollect.memory.stores.edge.running import Running
 from recollect.memory.stores.edge.selection import params_of
 from recollect.memory.stores.edge.shard import open_shard
 from recollect.memory.stores.points import BM25, CONTEXT, DENSE

@@ -10,10 +10,11 @@ from typing_extensions import override
 
 from recollect.memory.background.batches import batches
 from recollect.memory.ports.vector_index import Entry, Match, Point, PointStore, Query
-from recollect.memory.stores.edge.engine_threads import EngineThreads, Running
+from recollect.memory.stores.edge.engine_threads import EngineThreads
 from recollect.memory.stores.edge.place import mark_deleted
 from recollect.memory.stores.edge.point_counts import PointCounts
 from recollect.memory.stores.edge.point_reader import Comparing, PointReader
+from recollect.memory.stores.edge.running import Running
 from recollect.memory.stores.edge.selection import among, named, owned_by, owner_of, params_of
 from recollect.memory.stores.edge.shard import (
     OWNER,

@@ -1,39 +1,25 @@
 """Runs the engine's calls: in a thread that writes, in a thread that reads, or on the event loop."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TypeVar
 
+from recollect.memory.background.short_calls import SHORT_CALLS
+from recollect.memory.stores.edge.running import Running
 from recollect.memory.stores.edge.shard import engine_errors
 from recollect.memory.values.errors import IndexUnavailable
 
 Answer = TypeVar("Answer")
 
 
-@dataclass(slots=True)
-class Running:
-    """Counts the long calls that run in threads, or wait there, of all collections that share it."""
-
-    calls: int = 0
-
-    async def wait_for(self, call: Awaitable[Answer]) -> Answer:
-        """Wait for a long call that runs in a thread."""
-        self.calls += 1
-        try:
-            return await call
-        finally:
-            self.calls -= 1
-
-
 class EngineThreads:
     """The threads of one shard, of which one writes and one reads: the engine allows reading while it writes.
 
-    Short calls run on the event loop: a thread would hold the interpreter's lock for as long, and its hop takes longer.
-    While a long call runs, they run in the threads too: a loop that never waits leaves a thread the interpreter for
-    moments in which it seldom gets hold of it. All calls raise IndexUnavailable where the engine or the system refuses,
-    and after `close`.
+    Short calls run on the event loop where they may (`SHORT_CALLS`): a thread would hold the interpreter's lock for as
+    long, and its hop takes longer. While a long call runs, they run in the threads too: a loop that never waits leaves
+    a thread the interpreter for moments in which it seldom gets hold of it. All calls raise IndexUnavailable where the
+    engine or the system refuses, and after `close`.
     """
 
     def __init__(self, running: Running) -> None:
@@ -59,12 +45,12 @@ class EngineThreads:
     async def read_shortly(self, work: Callable[[], Answer]) -> Answer:
         """Run `work`, which is short, at once, or in the thread that reads."""
         await asyncio.sleep(0)  # whoever does much in a row leaves the loop to others in between
-        return await _submitted(self._reader, work) if self._running.calls else self._at_once(work)
+        return self._at_once(work) if self._may_run_at_once() else await _submitted(self._reader, work)
 
     async def write_shortly(self, work: Callable[[], Answer]) -> Answer:
         """Run `work`, which is short, at once, or in the thread that writes; never beside another write."""
         await asyncio.sleep(0)
-        return await self._write(work) if self._running.calls or self._writes else self._at_once(work)
+        return self._at_once(work) if self._may_run_at_once() and not self._writes else await self._write(work)
 
     async def close(self, last: Callable[[], None]) -> None:
         """Refuse further calls, wait for what runs, and run `last`. Whoever closes again waits for that too."""
@@ -90,6 +76,9 @@ class EngineThreads:
 
     def _count_down(self, _: "asyncio.Future[Answer]") -> None:
         self._writes -= 1
+
+    def _may_run_at_once(self) -> bool:
+        return SHORT_CALLS.on_loop and not self._running.calls
 
     def _at_once(self, work: Callable[[], Answer]) -> Answer:
         if self._closing is not None:

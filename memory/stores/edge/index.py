@@ -10,12 +10,13 @@ from typing import TypeVar
 
 from typing_extensions import override
 
+from recollect.memory.background.short_calls import SHORT_CALLS
 from recollect.memory.ports.vector_index import VectorIndex, collection_name
 from recollect.memory.stores.edge.collection import EdgeCollection, PointId, open_edge_collection
-from recollect.memory.stores.edge.engine_threads import Running
 from recollect.memory.stores.edge.open_collections import OpenCollections
 from recollect.memory.stores.edge.others import EdgeOthers, has_bytes
 from recollect.memory.stores.edge.place import EdgePlace
+from recollect.memory.stores.edge.running import Running
 from recollect.memory.stores.rebuildable_index import Copying, Generations, RebuildableIndex
 from recollect.memory.values.errors import IndexUnavailable
 from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
@@ -168,7 +169,7 @@ class EdgeGenerations(Generations):
 
     @override
     async def remove_elsewhere(self, *, user_id: str, ids: Sequence[str]) -> None:
-        if ids and self._have_others():
+        if ids and (not SHORT_CALLS.on_loop or self._have_others()):
             async with self._opening_others:
                 await self._on_disk(lambda: self._others.remove(user_id, ids))
 

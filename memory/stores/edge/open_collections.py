@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from recollect.memory.stores.edge.engine_threads import Running
+from recollect.memory.stores.edge.running import Running
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 Writes share one connection and are single statements, which are committed in groups (`group_commit`): a caller that is
 cancelled leaves a statement done or not done, never a transaction open. Reads have connections of their own (WAL), so
-that none waits for a write's fsync: one for short reads on the event loop (`short_reads`), one for the others in a
-thread. Rows are fetched at once; no cursor leaves its thread.
+that none waits for a write's fsync: one for a service's short reads on the event loop (`short_reads`), one for the
+others in a thread. Rows are fetched at once; no cursor leaves its thread.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from typing import cast
 
 import aiosqlite
 
+from recollect.memory.background.short_calls import SHORT_CALLS
 from recollect.memory.stores.private_folder import make_folder
 from recollect.memory.stores.sqlite.group_commit import GroupCommit, Parameters, Row
 from recollect.memory.stores.sqlite.schema import OLDEST_SQLITE, prepare
@@ -48,7 +49,7 @@ class SqliteDatabase:
         await asyncio.sleep(0)  # whoever reads much in a row leaves the loop to others in between
         self._check_open()
         with _translated():
-            found = self._short.rows(sql, parameters)
+            found = self._short.rows(sql, parameters) if SHORT_CALLS.on_loop else None
             if found is None:
                 found = cast("list[Row]", await self._reader.execute_fetchall(sql, parameters))
             return found

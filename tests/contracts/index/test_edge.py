@@ -13,6 +13,7 @@ import pytest
 import qdrant_edge as edge
 from typing_extensions import override
 
+from recollect.memory.background.short_calls import SHORT_CALLS
 from recollect.memory.ports.vector_index import Point, Query, VectorIndex, collection_name
 from recollect.memory.stores.edge.index import open_edge_index
 from recollect.memory.stores.edge.shard import OWNER, is_payload_indexed, open_shard
@@ -42,6 +43,12 @@ class TestEdgeIndex(IndexContract, GivenUpContract):
         self, place: Path, *, model: str = MODEL, dimension: int = DIMENSION
     ) -> AbstractAsyncContextManager[VectorIndex]:
         return open_edge_index(place, base=self.base, model=model, dimension=dimension, keys=KEYS)
+
+
+class TestEdgeIndexOnLoop(TestEdgeIndex):
+    @pytest.fixture(autouse=True)
+    def on_loop(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(SHORT_CALLS, "on_loop", True)
 
 
 async def test_an_index_of_a_payload_field_that_an_older_version_lacked_is_made_at_opening(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from recollect.memory.stores.edge.engine_threads import EngineThreads, Running
+from recollect.memory.background.short_calls import SHORT_CALLS
+from recollect.memory.stores.edge.engine_threads import EngineThreads
+from recollect.memory.stores.edge.running import Running
 from recollect.memory.values.errors import IndexUnavailable
 
 LOOP = threading.main_thread().name
@@ -15,6 +17,11 @@ LOOP = threading.main_thread().name
 
 def name() -> str:
     return threading.current_thread().name
+
+
+@pytest.fixture(autouse=True)
+def on_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SHORT_CALLS, "on_loop", True)
 
 
 @pytest.fixture
@@ -43,6 +50,14 @@ async def test_short_calls_run_on_the_loop_and_in_threads_beside_a_long_one(thre
     assert await writing
     assert (await waiting).startswith("edge-writer")
     assert await threads.write_shortly(name) == LOOP
+
+
+async def test_where_the_loop_is_another_s_all_calls_run_in_threads(
+    threads: EngineThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SHORT_CALLS, "on_loop", False)
+    assert (await threads.read_shortly(name)).startswith("edge-reader")
+    assert (await threads.write_shortly(name)).startswith("edge-writer")
 
 
 async def test_a_short_write_never_runs_beside_one_whose_caller_is_gone(threads: EngineThreads) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from recollect.memory.background.short_calls import SHORT_CALLS
 from recollect.memory.stores.sqlite.database import SqliteDatabase, open_database
 from recollect.memory.stores.sqlite.short_reads import STEPS, ShortReads
 from recollect.memory.values.errors import StoreUnavailable
@@ -14,6 +15,11 @@ from recollect.memory.values.errors import StoreUnavailable
 COUNT = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?) SELECT {} FROM numbers"
 LONG = 5_000_000
 """A second's work, or so."""
+
+
+@pytest.fixture(autouse=True)
+def on_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SHORT_CALLS, "on_loop", True)
 
 
 @pytest.fixture

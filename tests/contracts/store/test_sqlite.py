@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
+from recollect.memory.background.short_calls import SHORT_CALLS
 from recollect.memory.stores.sqlite import open_sqlite_store
 from tests.contracts.store.conftest import Backend
 from tests.contracts.store.suite.client_records import ClientRecordsContract
@@ -31,6 +32,12 @@ from tests.contracts.store.suite.whole_user import WholeUserContract
 
 
 class Sqlite:
+    """As the service reads: short reads on the event loop. Tests of the library read in the thread."""
+
+    @pytest.fixture(autouse=True)
+    def on_loop(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(SHORT_CALLS, "on_loop", True)
+
     @pytest.fixture
     def backend(self, tmp_path: Path) -> Backend:
         return lambda: open_sqlite_store(tmp_path / "documents.db")
