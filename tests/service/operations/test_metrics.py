@@ -102,7 +102,7 @@ def test_the_scrape_goes_on_while_the_documents_are_down(tmp_path: Path):
 def test_two_services_count_for_themselves(tmp_path: Path):
     (tmp_path / "other").mkdir()
     with service(tmp_path) as one, service(tmp_path / "other") as other:
-        one.turn("Hello")
+        one.settled(one.turn("Hello")["turn_id"])  # a turn is counted a moment after its reply
         assert (Figures(one).of("turns_total"), Figures(other).of("turns_total")) == (1, 0)
 
 
