@@ -12,8 +12,8 @@ _OTHERS = 0o077
 """The rights of the group and of everybody else."""
 _TICK = 50_000_000
 """Nanoseconds: what changes twice within a tick of the file system's clock may say one time for both."""
-
 _SECONDS = 1.0
+"""How often a folder that is written is checked by `PrivateFolder.check_at_times`."""
 
 
 def make_folder(path: Path) -> None:

@@ -44,13 +44,12 @@ class EngineThreads:
 
     async def read_shortly(self, work: Callable[[], Answer]) -> Answer:
         """Run `work`, which is short, at once, or in the thread that reads."""
-        await asyncio.sleep(0)  # whoever does much in a row leaves the loop to others in between
-        return self._at_once(work) if self._may_run_at_once() else await _submitted(self._reader, work)
+        return self._at_once(work) if await self._may_run_at_once() else await _submitted(self._reader, work)
 
     async def write_shortly(self, work: Callable[[], Answer]) -> Answer:
         """Run `work`, which is short, at once, or in the thread that writes; never beside another write."""
-        await asyncio.sleep(0)
-        return self._at_once(work) if self._may_run_at_once() and not self._writes else await self._write(work)
+        may_run = await self._may_run_at_once() and not self._writes
+        return self._at_once(work) if may_run else await self._write(work)
 
     async def close(self, last: Callable[[], None]) -> None:
         """Refuse further calls, wait for what runs, and run `last`. Whoever closes again waits for that too."""
@@ -77,8 +76,11 @@ class EngineThreads:
     def _count_down(self, _: "asyncio.Future[Answer]") -> None:
         self._writes -= 1
 
-    def _may_run_at_once(self) -> bool:
-        return SHORT_CALLS.on_loop and not self._running.calls
+    async def _may_run_at_once(self) -> bool:
+        if not SHORT_CALLS.on_loop:
+            return False
+        await asyncio.sleep(0)  # whoever does much in a row leaves the loop to others in between
+        return not self._running.calls
 
     def _at_once(self, work: Callable[[], Answer]) -> Answer:
         if self._closing is not None:

@@ -46,7 +46,8 @@ class SqliteDatabase:
 
     async def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return all rows of one query, which sees every write acknowledged before."""
-        await asyncio.sleep(0)  # whoever reads much in a row leaves the loop to others in between
+        if SHORT_CALLS.on_loop:
+            await asyncio.sleep(0)  # whoever reads much in a row leaves the loop to others in between
         self._check_open()
         with _translated():
             found = self._short.rows(sql, parameters) if SHORT_CALLS.on_loop else None
