@@ -17,9 +17,10 @@ import aiosqlite
 
 from recollect.memory.background.short_calls import SHORT_CALLS
 from recollect.memory.stores.private_folder import make_folder
-from recollect.memory.stores.sqlite.group_commit import GroupCommit, Parameters, Row
+from recollect.memory.stores.sqlite.group_commit import GroupCommit
 from recollect.memory.stores.sqlite.schema import OLDEST_SQLITE, prepare
 from recollect.memory.stores.sqlite.short_reads import ShortReads
+from recollect.memory.stores.sqlite.transaction import Parameters, Row
 from recollect.memory.values.errors import ConfigurationError, StoreUnavailable
 
 _BUSY_SECONDS = 2.0

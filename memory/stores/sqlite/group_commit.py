@@ -2,22 +2,15 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
-Row = tuple[Any, ...]
-Parameters = Sequence[Any] | Mapping[str, Any]
+from recollect.memory.background.short_calls import SHORT_CALLS
+from recollect.memory.stores.sqlite.transaction import MOST_AT_ONCE, Outcome, Parameters, Row, Transactions
 
 MOST_TOGETHER = 200
 """The most writes of one transaction: the first of them waits for the last."""
-_Outcome = list[Row] | Exception
-
-
-class _UndoneError(Exception):
-    """SQLite has rolled the whole transaction back, because the disk is full, say."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,19 +18,21 @@ class _Write:
     sql: str
     parameters: Parameters
     joins: bool
-    ended: "asyncio.Future[_Outcome]"
+    ended: "asyncio.Future[Outcome]"
 
 
 class GroupCommit:
     """Runs writing statements in the order of their calls, those that wait together in one transaction.
 
     Each has a savepoint of its own: one that fails fails its own caller alone. Nobody gets a result before the commit,
-    with its fsync, has returned. A caller that is cancelled leaves its statement done or not done. `connection`, which
-    is in autocommit and closed by `close`, is used in one thread alone.
+    with its fsync, has returned. A caller that is cancelled leaves its statement done or not done. Short statements run
+    on the event loop where they may (`SHORT_CALLS`); the commit, which waits for the disk, never does. `connection`,
+    which is in autocommit and closed by `close`, is used by one thread at a time.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._transactions = Transactions(connection)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-writer")
         self._waiting: list[_Write] = []
         self._task: asyncio.Task[None] | None = None
@@ -71,9 +66,8 @@ class GroupCommit:
         try:
             while self._waiting:
                 group = self._next_group()
-                statements = [(write.sql, write.parameters) for write in group]
                 try:
-                    outcomes = await loop.run_in_executor(self._thread, partial(_run, self._connection, statements))
+                    outcomes = await loop.run_in_executor(self._thread, self._begun(group))
                 except Exception as error:  # the connection is of no more use: no caller may wait for ever
                     outcomes = [error] * len(group)
                 for write, outcome in zip(group, outcomes, strict=True):
@@ -83,46 +77,18 @@ class GroupCommit:
             # Without an await after the last look at `_waiting`: a call either finds this task or starts another.
             self._task = None
 
+    def _begun(self, group: list[_Write]) -> Callable[[], list[Outcome]]:
+        """Run the group's statements where they are short; return what is left for the thread, which is the commit."""
+        statements = [(write.sql, write.parameters) for write in group]
+        if SHORT_CALLS.on_loop and group[0].joins:
+            outcomes = self._transactions.begin(statements)
+            if outcomes is not None:
+                return lambda: self._transactions.commit(statements, outcomes)
+        return lambda: self._transactions.run(statements)
+
     def _next_group(self) -> list[_Write]:
         """Take the first writes that may share a transaction; at least one."""
         count = next((at for at, write in enumerate(self._waiting) if not write.joins), len(self._waiting))
-        count = max(1, min(count, MOST_TOGETHER))
+        count = max(1, min(count, MOST_AT_ONCE if SHORT_CALLS.on_loop else MOST_TOGETHER))
         group, self._waiting = self._waiting[:count], self._waiting[count:]
         return group
-
-
-def _run(connection: sqlite3.Connection, statements: Sequence[tuple[str, Parameters]]) -> list[_Outcome]:
-    """Run the statements, several in one transaction; return each one's rows or its error."""
-    if len(statements) > 1:
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:  # another program writes
-            return [error] * len(statements)
-        try:
-            outcomes = [_in_savepoint(connection, *statement) for statement in statements]
-            connection.execute("COMMIT")
-        except (sqlite3.Error, _UndoneError):
-            # Nothing of the transaction is left. Each statement tries alone, so that only those fail that must.
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-        else:
-            return outcomes
-    return [_outcome(connection, *statement) for statement in statements]
-
-
-def _in_savepoint(connection: sqlite3.Connection, sql: str, parameters: Parameters) -> _Outcome:
-    connection.execute("SAVEPOINT one")
-    outcome = _outcome(connection, sql, parameters)
-    if not connection.in_transaction:
-        raise _UndoneError
-    if isinstance(outcome, Exception):
-        connection.execute("ROLLBACK TO one")
-    connection.execute("RELEASE one")
-    return outcome
-
-
-def _outcome(connection: sqlite3.Connection, sql: str, parameters: Parameters) -> _Outcome:
-    try:
-        return connection.execute(sql, parameters).fetchall()
-    except Exception as error:  # handed to the statement's caller, whatever it is
-        return error

@@ -2,15 +2,28 @@
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
+from recollect.memory.background.short_calls import SHORT_CALLS
 from recollect.memory.stores.sqlite.group_commit import GroupCommit
+from recollect.memory.stores.sqlite.transaction import STEPS
 
 INSERT = "INSERT INTO notes VALUES (?, ?) RETURNING id"
+INSERT_MANY = """
+WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+INSERT INTO notes SELECT n, thread() FROM numbers RETURNING text
+"""
 Opened = tuple[GroupCommit, list[str], Path]
+
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["on the loop", "in the thread"])
+def on_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    monkeypatch.setattr(SHORT_CALLS, "on_loop", request.param)
+    return request.param
 
 
 @pytest.fixture
@@ -19,6 +32,7 @@ async def opened(tmp_path: Path) -> AsyncGenerator[Opened]:
     path, ran = tmp_path / "notes.db", list[str]()
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     connection.executescript("PRAGMA journal_mode = WAL; CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT);")
+    connection.create_function("thread", 0, threading.get_ident)
     connection.set_trace_callback(ran.append)
     commit = GroupCommit(connection)
     yield commit, ran, path
@@ -113,3 +127,34 @@ async def test_writes_that_wait_are_done_before_the_file_is_closed(tmp_path: Pat
 
     assert stored(path) == list(range(20))
     await asyncio.gather(*tasks)
+
+
+async def test_short_statements_run_on_the_loop_where_they_may_and_long_ones_in_the_thread(
+    opened: Opened, on_loop: bool
+) -> None:
+    commit, _, path = opened
+    ((short,),) = await commit.run("INSERT INTO notes VALUES (0, thread()) RETURNING text")
+    assert (int(short) == threading.get_ident()) is on_loop
+
+    several = await asyncio.gather(commit.run(INSERT, (-1, "a note")), commit.run(INSERT_MANY, [STEPS]))
+
+    assert several[0] == [(-1,)]
+    assert {int(text) for (text,) in several[1]}.isdisjoint({threading.get_ident()})
+    assert stored(path) == list(range(-1, STEPS + 1))
+
+
+async def test_while_another_program_writes_a_write_waits_for_it_beside_the_loop(opened: Opened) -> None:
+    commit, _, path = opened
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("INSERT INTO notes VALUES (1, 'of another program')")
+    write = asyncio.create_task(commit.run(INSERT, (2, "a note")))
+    turns = 0
+    while turns < 20:  # the loop goes on meanwhile
+        await asyncio.sleep(0.005)
+        turns += 1
+    assert not write.done()
+    other.execute("COMMIT")
+    assert await write == [(2,)]
+    other.close()
+    assert stored(path) == [1, 2]

@@ -1,0 +1,127 @@
+"""Runs several writing statements in one transaction, each in a savepoint of its own."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Row = tuple[Any, ...]
+Parameters = Sequence[Any] | Mapping[str, Any]
+Statement = tuple[str, Parameters]
+Outcome = list[Row] | Exception
+
+MOST_AT_ONCE = 40
+"""How many statements may run on the event loop before a commit; each takes 50 microseconds."""
+STEPS = 5_000
+"""Statements that take twice as many steps of SQLite's machine, all together, are left to the thread.
+
+To store a message takes about 200.
+"""
+_BUSY_MILLISECONDS = 2_000
+
+
+class _UndoneError(Exception):
+    """SQLite has rolled the whole transaction back, because the disk is full, say."""
+
+
+class Transactions:
+    """Runs statements on a connection in autocommit, which is used by one thread at a time.
+
+    In a thread of its own (`run`), each of a statement's steps would wait for the interpreter, which a busy event loop
+    gives up every millisecond only. So those that are short run on the loop (`begin`), and the thread has one step
+    left: the commit with its fsync (`commit`).
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._waits: bool | None = None
+        self._counted = 0
+
+    def begin(self, statements: Sequence[Statement]) -> list[Outcome] | None:
+        """Run the statements in a transaction that stays open for `commit`, and return each one's rows or its error.
+
+        None, with nothing changed, where they are long, or another program writes: they are to be `run` in a thread.
+        """
+        self._counted = 0
+        try:
+            self._wait_for_others(False)
+            self._connection.set_progress_handler(self._goes_on_too_long, STEPS)
+            self._connection.execute("BEGIN IMMEDIATE")
+            outcomes = self._each(statements)
+        except (sqlite3.Error, _UndoneError):
+            self._undo()
+            return None
+        finally:
+            self._connection.set_progress_handler(None, 0)
+        if self._counted > 1:
+            self._undo()
+            return None
+        return outcomes
+
+    def commit(self, statements: Sequence[Statement], outcomes: list[Outcome]) -> list[Outcome]:
+        """Commit what `begin` has run, and return its outcomes; where that fails, each statement tries alone."""
+        try:
+            self._connection.execute("COMMIT")
+        except sqlite3.Error:
+            self._undo()
+            return self._alone(statements)
+        return outcomes
+
+    def run(self, statements: Sequence[Statement]) -> list[Outcome]:
+        """Run the statements, several in one transaction; return each one's rows or its error."""
+        self._wait_for_others(True)
+        if len(statements) > 1:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:  # another program writes
+                return [error] * len(statements)
+            try:
+                outcomes = self._each(statements)
+                self._connection.execute("COMMIT")
+            except (sqlite3.Error, _UndoneError):
+                # Nothing of the transaction is left. Each statement tries alone, so that only those fail that must.
+                self._undo()
+            else:
+                return outcomes
+        return self._alone(statements)
+
+    def _each(self, statements: Sequence[Statement]) -> list[Outcome]:
+        """Run each statement in a savepoint.
+
+        Raises:
+            _UndoneError: nothing of the transaction is left.
+        """
+        return [self._in_savepoint(statement) for statement in statements]
+
+    def _in_savepoint(self, statement: Statement) -> Outcome:
+        self._connection.execute("SAVEPOINT one")
+        outcome = self._outcome(statement)
+        if not self._connection.in_transaction:
+            raise _UndoneError
+        if isinstance(outcome, Exception):
+            self._connection.execute("ROLLBACK TO one")
+        self._connection.execute("RELEASE one")
+        return outcome
+
+    def _alone(self, statements: Sequence[Statement]) -> list[Outcome]:
+        return [self._outcome(statement) for statement in statements]
+
+    def _outcome(self, statement: Statement) -> Outcome:
+        try:
+            return self._connection.execute(*statement).fetchall()
+        except Exception as error:  # handed to the statement's caller, whatever it is
+            return error
+
+    def _undo(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _wait_for_others(self, waits: bool) -> None:
+        """Set whether a statement waits while another program writes."""
+        if waits is not self._waits:
+            self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS if waits else 0}")
+            self._waits = waits
+
+    def _goes_on_too_long(self) -> bool:
+        """Tell SQLite, every `STEPS` steps, whether to end. It counts on from one statement to the next."""
+        self._counted += 1
+        return self._counted > 1
