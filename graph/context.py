@@ -16,7 +16,7 @@ from recollect.graph.open_rounds import OpenRounds
 from recollect.graph.resources import Services, shared
 from recollect.memory.erasure.fences import Fence
 from recollect.memory.options.model_choice import ModelChoice
-from recollect.memory.threads.window import SharedWindow
+from recollect.memory.recall.shown import SharedReads
 from recollect.memory.updates.right_of_way import Passage
 from recollect.memory.values.turn import Message, Turn
 
@@ -111,8 +111,8 @@ class LiveContext(Context):
     stored. `regenerates`: the turn has an answer already, which this run replaces. `placed` is a chat client's part of
     the turn, `rounds` keeps the agent's part in calls of its tools. `choice` is what the caller has chosen for the
     agent's model. `fence`, which refuses the run's writes once its user was erased, was observed before anything was
-    read for the run. `passage` is the turn's part in the right of way. `window` is the thread's, read once for
-    all nodes that need it. Studio's runs have the services alone.
+    read for the run. `passage` is the turn's part in the right of way. `reads` is what its
+    nodes share. Studio's runs have the services alone.
     """
 
     services: Services
@@ -124,7 +124,7 @@ class LiveContext(Context):
     fence: Fence | None = None
     passage: Passage | None = None
     rounds: OpenRounds = field(default_factory=OpenRounds)
-    window: SharedWindow = field(default_factory=SharedWindow)
+    reads: SharedReads = field(default_factory=SharedReads)
 
     @property
     def regenerated(self) -> str | None:

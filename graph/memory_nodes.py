@@ -19,6 +19,7 @@ from recollect.graph.turn_result import turn_result
 from recollect.memory.memory import Memory
 from recollect.memory.options.model_choice import ModelChoice
 from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.recall.shown import ReadFacts, Shown
 from recollect.memory.recall.turn_context import tried
 from recollect.memory.threads.window import ReadWindow
 from recollect.memory.values.scope import Scope
@@ -71,13 +72,16 @@ async def search_memories(state: State, runtime: Runtime) -> Json:
         if not options.enabled:
             return empty
         before = (accepted.position or None) if accepted else None
+        known = placed.known.turn_ids if placed is not None else ()
         recalled = await services.memory.recall.search(
             scope,
             state["message"],
             options,
-            window=_window(live, scope, options, before),
-            without=live.regenerated,
-            known=placed.known.turn_ids if placed is not None else (),
+            shown=Shown(
+                _window(live, scope, options, before),
+                _facts(live, scope, options),
+                dict.fromkeys([*([live.regenerated] if live.regenerated else []), *known]),
+            ),
         )
         hits = [hit.as_json() for hit in recalled.hits]
         trace, left_out = recalled.recorded()
@@ -97,12 +101,12 @@ async def load_facts(state: State, runtime: Runtime) -> Json:
     async def fetch() -> Json:
         if not options.enabled:
             return empty
-        recall = services.memory.recall
+        recall, facts = services.memory.recall, _facts(live, scope, options)
         if scope.thread_id is None:
-            known, record = await recall.facts(scope, with_global=True, agent_id=options.agent_id), None
+            known, record = await facts(), None
         else:
             known, record = await asyncio.gather(
-                recall.facts(scope, with_global=True, without=regenerated, agent_id=options.agent_id),
+                facts(),
                 recall.thread(scope, agent_id=options.agent_id),
             )
         if regenerated and accepted is not None and record is not None:
@@ -172,7 +176,15 @@ def _owed(state: State, memory: Memory, message: Message) -> Update:
 
 def _window(live: LiveContext, scope: Scope, options: RecallOptions, before: int | None) -> ReadWindow:
     """Return what reads the turns before the position `before`, once for all fetches of a run."""
-    return lambda: live.window.get(lambda: live.services.memory.recall.window(scope, options, before=before))
+    return lambda: live.reads.window.get(lambda: live.services.memory.recall.window(scope, options, before=before))
+
+
+def _facts(live: LiveContext, scope: Scope, options: RecallOptions) -> ReadFacts:
+    """Return what reads the facts that the turn is given, once for all fetches of a run."""
+    recall, agent_id = live.services.memory.recall, options.agent_id
+    return lambda: live.reads.facts.get(
+        lambda: recall.facts(scope, with_global=True, without=live.regenerated, agent_id=agent_id)
+    )
 
 
 def _brought(live: LiveContext, scope: Scope) -> Json:

@@ -15,7 +15,7 @@ from recollect.graph.walk import Begun
 from recollect.memory.background.unread import may_go_unread
 from recollect.memory.erasure.fences import Fence
 from recollect.memory.options.model_choice import ModelChoice
-from recollect.memory.threads.window import SharedWindow
+from recollect.memory.recall.shown import SharedReads
 from recollect.memory.updates.right_of_way import Passage
 from recollect.memory.values.errors import RecollectError, TurnConflict
 from recollect.memory.values.scope import Scope
@@ -58,7 +58,7 @@ class RunStart:
     """What a turn's run begins with: its message, and the fence that was observed before anything was read for it.
 
     `replaced` is the finished turn that is regenerated, `known` the part of a chat client's history that is stored,
-    `begun` what is fetched already, `window` what its fetches share.
+    `begun` what is fetched already, `reads` what its fetches share.
     """
 
     message: Message
@@ -66,7 +66,7 @@ class RunStart:
     replaced: Turn | None = None
     known: KnownMessage | None = None
     begun: Begun = field(default_factory=Begun)
-    window: SharedWindow = field(default_factory=SharedWindow)
+    reads: SharedReads = field(default_factory=SharedReads)
 
 
 class RunningTurn(Listener):

@@ -14,6 +14,7 @@ from recollect.graph.turn_input import options_of, scope_of
 from recollect.memory.learning.plan import Review
 from recollect.memory.recall.recall import Recall
 from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.recall.shown import Shown
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.errors import RecollectError
 from recollect.memory.values.mem_config import Scoped
@@ -158,7 +159,7 @@ async def _search(
     if not query.strip():
         return _failed("Not done: query is empty.")
     try:
-        hits = (await recall.search(scope, query, options, without=without)).hits
+        hits = (await recall.search(scope, query, options, shown=Shown(turns=[without] if without else ()))).hits
     except RecollectError as error:
         logger.warning("tool search failed", extra={"action": "tool_failed", "error": type(error).__name__})
         return _failed("Memory cannot be searched at the moment.")

@@ -20,6 +20,7 @@ from recollect.graph.walk import Begun, Runs
 from recollect.memory.erasure.fences import Fence
 from recollect.memory.learning.turns.regenerating import is_without_memory
 from recollect.memory.memory import check_same_turn
+from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.turn_options import read_options
 from recollect.memory.values.errors import ModelUnavailable, RecollectError, UserErased
 from recollect.memory.values.scope import Scope
@@ -52,7 +53,7 @@ class TurnRunner:
         """
         if not request.regenerate:  # what is stored was taken under another bound
             self._memory.check_message(request.message)
-        read_options(request.options, self._memory.config)  # refused before anything is stored
+        options = read_options(request.options, self._memory.config)  # refused before anything is stored
         turn_id = request.turn_id or str(uuid4())
         key = request.scope.user_id, turn_id
         running = self._running.get(key)
@@ -62,7 +63,7 @@ class TurnRunner:
             return running
         running = RunningTurn(request, turn_id, self._memory.passage(request.scope.user_id))
         self._running[key] = running
-        self._own(self._run(running), name=TURN)
+        self._own(self._run(running, options), name=TURN)
         return running
 
     def end_erased(self, scope: Scope) -> None:
@@ -94,10 +95,12 @@ class TurnRunner:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run(self, running: RunningTurn) -> None:
+    async def _run(self, running: RunningTurn, options: RecallOptions) -> None:
         observer, key = self._memory.observer, (running.request.scope.user_id, running.turn_id)
         try:
             with observer.turn(running.request.scope.user_id, running.turn_id):
+                if running.request.turn_id is None and running.request.chat is None:  # it is stored nowhere yet
+                    self._memory.recall.foresee(running.request.scope, running.request.message, options)
                 try:
                     await self._guard(running, self._answer(running))
                 finally:
@@ -283,7 +286,7 @@ class TurnRunner:
             choice=running.request.choice,
             rounds=self._rounds,
             fence=start.fence,
-            window=start.window,
+            reads=start.reads,
         )
         return given, context
 

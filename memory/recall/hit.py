@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from recollect.memory.ports.vector_index import Entry
 from recollect.memory.recall.repeats import Repeats
@@ -62,8 +62,7 @@ class Hit:
         return shown | {name: True for name in ("excerpt", "whole") if getattr(self, name)}
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateTrace:
+class CandidateTrace(NamedTuple):
     """One candidate's scores by step, the last stage that it reached, and the reason if it was dropped there.
 
     `kind` says what it is, and `source` where its text is found: a message's turn, a summary's thread, a passage's
@@ -129,7 +128,10 @@ class Recalled:
 
     def recorded(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Return what a turn keeps of the trace: that of each hit, and the record of the candidates left out."""
-        traces = list(self.trace())
-        dropped = [trace for trace in traces if not trace.is_hit]
-        hits = [trace.as_json() for trace in traces if trace.is_hit]
+        hits, dropped = list[dict[str, Any]](), list[CandidateTrace]()
+        for trace in self.trace():
+            if trace.is_hit:
+                hits.append(trace.as_json())
+            else:
+                dropped.append(trace)
         return hits, record_of([trace.left_out() for trace in dropped[:MOST_LEFT_OUT]], count=len(dropped))

@@ -2,20 +2,23 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from recollect.memory.background.unread import may_go_unread
+from recollect.memory.index.query_cache import LONGEST_KEPT
 from recollect.memory.ports.store import Store
 from recollect.memory.recall.attachments import NOTHING, Attachments, SearchableDocuments
 from recollect.memory.recall.candidates.candidate_query import SMALL_MEMORY
+from recollect.memory.recall.foresight import Foresight
 from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.request import Request
 from recollect.memory.recall.search import Search
+from recollect.memory.recall.shown import KnownFacts, Shown
 from recollect.memory.threads.agents_thread import agents_record
-from recollect.memory.threads.window import ReadWindow, read_window
+from recollect.memory.threads.window import read_window
 from recollect.memory.values.fact import by_weight, chosen_facts
 from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.mem_config import MemoryConfig
@@ -26,18 +29,7 @@ from recollect.memory.values.turn import Exchange
 
 logger = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class KnownFacts:
-    """The facts that every prompt gets: the keyed ones as a dict, pinned notes as statements.
-
-    The weightiest come first. Other notes are recalled by meaning. `ids` are the facts' ids, in the order of `facts`,
-    then of `notes`.
-    """
-
-    facts: Mapping[str, str]
-    notes: Sequence[str]
-    ids: Sequence[str] = ()
+NOTHING_MORE = Shown()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +41,18 @@ class Recall:
     config: MemoryConfig
     clock: Clock
     attachments: Attachments
+    foresight: Foresight = field(default_factory=Foresight)
+
+    def foresee(self, scope: Scope, text: str, options: RecallOptions) -> None:
+        """Ask the embedder for the vector of a turn's text, before anything is read, if a search is going to need it.
+
+        The embedder caches it for the search. It answers while the turn is accepted and the store is read.
+        """
+        embedder, searches = self.vector_search.embedder, options.enabled and options.top_k and options.kinds
+        if not (searches and embedder.knows_meaning and len(text) <= LONGEST_KEPT):
+            return  # the built-in embedder takes less time than asking it beforehand
+        if self.foresight.has_more_than(_searched(scope, options), options.window):
+            may_go_unread(asyncio.ensure_future(embedder.embed_query(text)))
 
     async def window(self, scope: Scope, options: RecallOptions, *, before: int | None = None) -> list[Exchange]:
         """Return the thread's last turns that fit into the window, oldest first. `before`: see `read_window`."""
@@ -106,18 +110,15 @@ class Recall:
         text: str,
         options: RecallOptions,
         *,
-        window: ReadWindow | None = None,
-        without: str | None = None,
-        known: Collection[str] = (),
+        shown: Shown = NOTHING_MORE,
     ) -> Recalled:
         """Search for a turn of the thread by `text`; leave out what its window and its facts show already.
 
         The hits, best first, are past messages of where `options.scope` says, the user's notes, summaries of other
         archived threads, and passages of documents. Where none of these exist but what the window's turns said and
         taught, nothing is embedded or searched. Small documents that the thread has attached come first, whole, and do
-        not count for `top_k`. `window` reads the turns that are shown (without it they are the thread's last ones);
-        `without` is the id of a turn that is left out, because it is being regenerated; `known` are the ids of further
-        turns that are shown already.
+        not count for `top_k`. `shown` says what the turn shows; the id of a turn that is being regenerated is among its
+        turns too.
 
         Raises:
             InvalidRequest: the options' time zone does not exist.
@@ -125,29 +126,31 @@ class Recall:
         """
         if options.top_k == 0:
             return Recalled(await self._whole(await self._documents(scope, options)))
-        searched = scope if options.scope == "thread" else Scope(scope.user_id)
-        shown_besides = dict.fromkeys(known) if without is None else dict.fromkeys((without, *known))
-        most = options.window + len(shown_besides)
+        searched = _searched(scope, options)
+        most = options.window + len(shown.turns)
         # Read in one hop, and the rest in another one: the turn waits for both.
         count, names = await asyncio.gather(
             self.store.conversations.count_turns(searched, at_most=max(most, SMALL_MEMORY) + 1),
             self.vector_search.names(scope.user_id),
         )
+        # Where speakers have names, the text that is embedded may be another one.
+        self.foresight.saw(searched, 0 if names else count)
         now, beginning = self.clock(), nullcontext()
         if count > most:  # whatever is shown, there is more to search: the embedder works while the store is read
             beginning = self.vector_search.beginning(text, options, names=names, now=now)
         with beginning as begun:
-            documents, shown = await asyncio.gather(
-                self._documents(scope, options), window() if window is not None else self.window(scope, options)
+            read_window = shown.window or (lambda: self.window(scope, options))
+            documents, window, facts = await asyncio.gather(
+                self._documents(scope, options), read_window(), shown.fact_ids()
             )
             whole = await self._whole(documents)
             given = frozenset(hit.entry.id for hit in whole)
-            turns = list(dict.fromkeys([*(exchange.user.turn_id for exchange in shown), *shown_besides]))
+            turns = list(dict.fromkeys([*(exchange.user.turn_id for exchange in window), *shown.turns]))
             is_within = count <= len(turns) and documents.without(given).is_nothing
             if is_within and not await self.store.facts.has_notes(Scope(searched.user_id), besides=turns):
                 return Recalled(whole)
             preferred, is_small = scope.thread_id if options.scope == "auto" else None, count <= SMALL_MEMORY
-            names_own = preferred is not None and not is_small and await self._has_turns_beyond(scope, len(shown))
+            names_own = preferred is not None and not is_small and await self._has_turns_beyond(scope, len(window))
             request = Request(
                 searched,
                 text,
@@ -160,6 +163,7 @@ class Recall:
                 is_small=is_small,
                 searchable=documents.without(given),
                 given=given,
+                given_facts=facts,
                 prepared=None if begun is None else await begun,
             )
             found = await self.vector_search.find(request, now=now)
@@ -199,6 +203,11 @@ class Recall:
 
     async def _has_turns_beyond(self, scope: Scope, shown: int) -> bool:
         return await self.store.conversations.count_turns(scope, at_most=shown + 1) > shown
+
+
+def _searched(scope: Scope, options: RecallOptions) -> Scope:
+    """Return where a turn's search looks."""
+    return scope if options.scope == "thread" else Scope(scope.user_id)
 
 
 def _say(text: str, action: str, scope: Scope, **counts: int) -> None:

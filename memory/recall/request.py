@@ -45,7 +45,8 @@ class Request:
     the thread whose hits go before those of the user's other threads, unless these score more by `scope_margin`:
     `scope` is the user's then. It `names_own` candidates where it has turns that the caller does not show, unless the
     memory `is_small`: at most `SMALL_MEMORY` turns to search, of which each channel names all. `searchable` are the
-    documents to search, `given` the ids of those that the caller shows already. `prepared` is the text as it was
+    documents to search, `given` the ids of those that the caller shows already, `given_facts` those of facts that it
+    shows, as far as they are known. `prepared` is the text as it was
     prepared before, if it was.
     """
 
@@ -60,6 +61,7 @@ class Request:
     is_small: bool = False
     searchable: SearchableDocuments = NOTHING
     given: frozenset[str] = frozenset()
+    given_facts: frozenset[str] = frozenset()
     prepared: Prepared | None = None
 
     @property

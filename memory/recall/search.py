@@ -99,6 +99,7 @@ class Search:
             candidates,
             now=now,
             given_apart=request.for_turn,
+            given=request.given_facts,
         )
         scored = rank(verification.candidates, query, knows_meaning=self.embedder.knows_meaning)
         filtered = CandidateFilter(scored, verification.dropped)

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from recollect.memory.recall.hit import Recalled
 from recollect.memory.recall.memory_block import MemoryBlock, Remembered, block_for
-from recollect.memory.recall.recall import KnownFacts, Recall
+from recollect.memory.recall.recall import Recall
 from recollect.memory.recall.recall_options import RecallOptions
-from recollect.memory.threads.window import SharedWindow
+from recollect.memory.recall.shown import KnownFacts, SharedReads, Shown
 from recollect.memory.values.errors import StoreUnavailable
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
@@ -101,30 +101,30 @@ async def fetch(
     """
     if not options.enabled:
         return Fetched()
-    seconds, shared = recall.config.recall_timeout_seconds, SharedWindow()
+    seconds, shared = recall.config.recall_timeout_seconds, SharedReads()
 
     async def read_facts() -> tuple[KnownFacts, ThreadRecord | None]:
-        agent_id = options.agent_id
-        return await asyncio.gather(
-            recall.facts(scope, with_global=True, agent_id=agent_id), recall.thread(scope, agent_id=agent_id)
-        )
+        return await asyncio.gather(facts(), recall.thread(scope, agent_id=options.agent_id))
 
-    async def read() -> list[Exchange]:
-        return await recall.window(scope, options, before=before)
+    async def facts() -> KnownFacts:
+        return await shared.facts.get(lambda: recall.facts(scope, with_global=True, agent_id=options.agent_id))
+
+    async def window() -> list[Exchange]:
+        return await shared.window.get(lambda: recall.window(scope, options, before=before))
 
     async def search() -> Recalled:
-        return await recall.search(scope, message, options, window=lambda: shared.get(read))
+        return await recall.search(scope, message, options, shown=Shown(window, facts))
 
-    known, window, found = await asyncio.gather(
+    known, said, found = await asyncio.gather(
         tried("load_facts", read_facts, seconds=seconds),
-        tried("load_window", lambda: shared.get(read), seconds=seconds),
+        tried("load_window", window, seconds=seconds),
         tried("search_memories", search, seconds=seconds),
     )
-    parts = {"load_facts": known, "load_window": window, "search_memories": found}
-    facts, record = known or (KnownFacts({}, ()), None)
+    parts = {"load_facts": known, "load_window": said, "search_memories": found}
+    given, record = known or (KnownFacts({}, ()), None)
     hits = [hit.as_json() for hit in found.hits] if found is not None else []
     degraded = [name for name, part in parts.items() if part is None]
-    return Fetched(window or (), facts, record, hits, degraded, found)
+    return Fetched(said or (), given, record, hits, degraded, found)
 
 
 async def tried(name: str, work: Callable[[], Awaitable[T]], *, seconds: float) -> T | None:

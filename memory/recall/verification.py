@@ -4,7 +4,7 @@ A point whose fact has ended, whose thread was reopened or whose document has ch
 shows it. The text of a hit is the store's, never the index's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,6 +18,7 @@ from recollect.memory.recall.hit import CandidateTrace
 from recollect.memory.values.fact import Fact
 
 _MOST_AT_ONCE = 500
+_GIVEN = "given with the user's facts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,19 @@ class Verification:
 
 
 async def verify(
-    store: Store, user_id: str, candidates: Sequence[Candidate], *, now: datetime, given_apart: bool
+    store: Store,
+    user_id: str,
+    candidates: Sequence[Candidate],
+    *,
+    now: datetime,
+    given_apart: bool,
+    given: Collection[str] = (),
 ) -> Verification:
     """Read facts, summaries and passages from the store, and drop the candidates that it does not confirm.
 
     Messages never change and are kept as they are. A fact is kept if it holds at `now`. `given_apart`: the caller shows
-    keyed and pinned facts anyway, so they are dropped. `candidates` has at most 500 facts and 500 summaries.
+    keyed and pinned facts anyway, so they are dropped; those whose ids are `given` are not read for that. `candidates`
+    has at most 500 facts and 500 summaries.
 
     Raises:
         StoreUnavailable: the store cannot be reached.
@@ -42,7 +50,8 @@ async def verify(
     derived = [one.entry for one in candidates if one.entry.kind != "episode"]
     if not derived:
         return Verification(candidates, [])
-    facts = await _facts(store, user_id, [entry.memory_id for entry in derived if entry.kind == "fact"])
+    unread = [entry.memory_id for entry in derived if entry.kind == "fact" and entry.memory_id not in given]
+    facts = await _facts(store, user_id, unread)
     threads = [entry.thread_id for entry in derived if entry.kind == "summary" and entry.thread_id]
     texts = await _summaries(store, user_id, threads)
     passages = await verified_passages(store.documents, [entry for entry in derived if entry.kind == "document"])
@@ -52,7 +61,7 @@ async def verify(
         if entry.kind == "fact":
             fact = facts.get(entry.memory_id)
             text = fact.statement if fact is not None else ""
-            reason = _why_not(fact, now, given_apart=given_apart)
+            reason = _GIVEN if entry.memory_id in given else _why_not(fact, now, given_apart=given_apart)
         elif entry.kind == "summary":
             text = texts.get(entry.id, "")
             reason = None if text else "the thread is not archived now"
@@ -76,7 +85,7 @@ def _why_not(fact: Fact | None, now: datetime, *, given_apart: bool) -> str | No
     if fact is None or not fact.holds(now):
         return "the fact does not hold now"
     if given_apart and (fact.key is not None or fact.pinned):
-        return "given with the user's facts"
+        return _GIVEN
     return None
 
 

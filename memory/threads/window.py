@@ -1,6 +1,5 @@
 """Reads the window: the last turns of a thread, verbatim, oldest first, within a token budget."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -29,21 +28,6 @@ async def read_window(
     if turns == 0:
         return []
     return fit_window(await conversations.recent(scope, limit=turns, before=before), tokens)
-
-
-class SharedWindow:
-    """The window of one turn, which several of its fetches need: the first of them reads it, the others wait."""
-
-    def __init__(self) -> None:
-        self._reading = asyncio.Lock()
-        self._found: list[Exchange] | None = None
-
-    async def get(self, read: ReadWindow) -> list[Exchange]:
-        """Return what was read, or what `read` gives: where one reader fails or is cancelled, the next one reads."""
-        async with self._reading:
-            if self._found is None:
-                self._found = await read()
-            return self._found
 
 
 def fit_window(exchanges: Sequence[Exchange], tokens: int) -> list[Exchange]:

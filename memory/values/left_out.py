@@ -4,17 +4,15 @@ They are kept by column, because names of scores and reasons repeat.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 MOST_LEFT_OUT = 50
 """How many left-out candidates a turn keeps, those that came furthest first."""
-_DIGITS = 4
+_PARTS_OF_ONE = 10_000
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(NamedTuple):
     """A candidate that was no hit: the step that dropped it, why, and its scores by name.
 
     `source` is a message's turn, a summary's thread or a passage's document; None for a fact.
@@ -45,17 +43,18 @@ class LeftOut:
 
 def record_of(kept: Sequence[LeftOut], *, count: int) -> Json:
     """Return what a turn keeps of the `count` candidates that its search left out: at most `MOST_LEFT_OUT`, `kept`."""
-    reasons = list(dict.fromkeys(one.reason or "" for one in kept))
+    ids, kinds, sources, stages, why, scores = zip(*kept, strict=True) if kept else ((),) * 6
+    reasons = {reason: place for place, reason in enumerate(dict.fromkeys(reason or "" for reason in why))}
     names = dict.fromkeys(name for one in kept for name in one.scores)
     return {
         "count": count,
-        "ids": [one.id for one in kept],
-        "kinds": [one.kind for one in kept],
-        "sources": [one.source for one in kept],
-        "stages": [one.stage for one in kept],
-        "reasons": reasons,
-        "why": [reasons.index(one.reason or "") for one in kept],
-        "scores": {name: [_rounded(one.scores.get(name)) for one in kept] for name in names},
+        "ids": list(ids),
+        "kinds": list(kinds),
+        "sources": list(sources),
+        "stages": list(stages),
+        "reasons": list(reasons),
+        "why": [reasons[reason or ""] for reason in why],
+        "scores": {name: _rounded([each.get(name) for each in scores]) for name in names},
     }
 
 
@@ -80,5 +79,6 @@ def read_record(record: Mapping[str, Any]) -> list[LeftOut]:
         return []
 
 
-def _rounded(score: float | None) -> float | None:
-    return None if score is None else round(score, _DIGITS)
+def _rounded(scores: Sequence[float | None]) -> list[float | None]:
+    """Round to four digits. To round to none takes less than half of the time."""
+    return [None if score is None else round(score * _PARTS_OF_ONE) / _PARTS_OF_ONE for score in scores]

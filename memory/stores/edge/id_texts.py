@@ -1,5 +1,6 @@
 """Writes the ids of points as texts, and keeps those that it has written."""
 
+from collections.abc import Iterable
 from uuid import UUID
 
 _MOST = 10_000
@@ -15,13 +16,18 @@ class IdTexts:
     def __init__(self) -> None:
         self._written: dict[int, str] = {}
 
-    def of(self, point_id: UUID | int | str) -> str:
-        """Return the text of a point's id."""
-        if not isinstance(point_id, UUID):
-            return str(point_id)
-        written = self._written.get(point_id.int)
-        if written is None:
+    def of(self, point_ids: Iterable[UUID | int | str]) -> list[str]:
+        """Return the texts of points' ids, in their order."""
+        written, texts = self._written, list[str]()
+        for point_id in point_ids:
+            text = written.get(point_id.int) if isinstance(point_id, UUID) else str(point_id)
+            texts.append(self._write(point_id) if text is None else text)
+        return texts
+
+    def _write(self, point_id: UUID | int | str) -> str:
+        text = str(point_id)
+        if isinstance(point_id, UUID):
             if len(self._written) >= _MOST:
                 self._written.clear()
-            written = self._written[point_id.int] = str(point_id)
-        return written
+            self._written[point_id.int] = text
+        return text

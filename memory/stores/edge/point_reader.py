@@ -27,8 +27,8 @@ class PointReader:
         self.entries = KnownEntries(shard, writes)
         self._shard = shard
         self._compared = compared
-        self._turn_points = TurnPoints(shard, writes)
         self._id_texts = IdTexts()
+        self._turn_points = TurnPoints(shard, writes, self._id_texts)
 
     def matches(self, query: Query, vector: list[float]) -> list[Match]:
         """Return the best entries of the query with their cosines."""
@@ -54,7 +54,7 @@ class PointReader:
         kept = list[list[_Found]]()
         for (query, _), excluded, added, points in zip(asked, before, after, found, strict=True):
             dropped = excluded | added
-            ids = [self._id_texts.of(point.id) for point in points]
+            ids = self._id_texts.of(point.id for point in points)
             left = [(found_id, point) for found_id, point in zip(ids, points, strict=True) if found_id not in dropped]
             kept.append(left[: query.limit])
         return kept

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import qdrant_edge as edge
 
+from recollect.memory.stores.edge.id_texts import IdTexts
 from recollect.memory.stores.edge.selection import equals
 from recollect.memory.stores.edge.writes import Writes
 from recollect.memory.stores.points import TURN, USER
@@ -16,9 +17,10 @@ _MOST_USERS = 1_000
 class TurnPoints:
     """Finds the points of turns, for several threads; of each user it keeps those that were asked for last."""
 
-    def __init__(self, shard: edge.EdgeShard, writes: Writes) -> None:
+    def __init__(self, shard: edge.EdgeShard, writes: Writes, id_texts: IdTexts) -> None:
         self._shard = shard
         self._writes = writes
+        self._id_texts = id_texts
         self._known: dict[str, tuple[int, tuple[str, ...], frozenset[str]]] = {}
 
     def of(self, user_id: str, turn_ids: Sequence[str]) -> frozenset[str]:
@@ -41,4 +43,4 @@ class TurnPoints:
         chosen = edge.Filter(must=[equals(USER, user_id), of_turns])
         request = edge.ScrollRequest(limit=_MOST, filter=chosen, with_payload=False, with_vector=False)
         records, _ = self._shard.scroll(request)
-        return frozenset(str(record.id) for record in records)
+        return frozenset(self._id_texts.of(record.id for record in records))

@@ -14,6 +14,7 @@ from recollect.memory.recall.attachments import Attachments
 from recollect.memory.recall.recall import Recall
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.search import Search
+from recollect.memory.recall.shown import Shown
 from recollect.memory.values.errors import ModelUnavailable, StoreUnavailable
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.turn import Exchange
@@ -82,7 +83,7 @@ async def test_the_vector_is_asked_for_before_the_window_is_read(stores: Stores)
         await asyncio.wait_for(embedder.asked.wait(), 5)
         return []
 
-    assert (await recall(stores, embedder).search(T1, QUESTION, OPTIONS, window=window)).hits
+    assert (await recall(stores, embedder).search(T1, QUESTION, OPTIONS, shown=Shown(window))).hits
 
 
 async def test_nothing_is_embedded_while_all_may_be_shown(stores: Stores) -> None:
@@ -100,7 +101,7 @@ async def test_a_search_that_fails_meanwhile_gives_the_vector_up(stores: Stores)
         raise StoreUnavailable
 
     with pytest.raises(StoreUnavailable):
-        await recall(stores, embedder).search(T1, QUESTION, OPTIONS, window=window)
+        await recall(stores, embedder).search(T1, QUESTION, OPTIONS, shown=Shown(window))
     await asyncio.sleep(0)
     assert embedder.cancelled
 
