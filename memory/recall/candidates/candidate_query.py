@@ -23,6 +23,8 @@ FROM_THREAD = 50
 They are for a user of many messages, whose own lists may lack the thread. Those nearest by meaning are enough: of
 LoCoMo's memories, of some 600 messages, even none of them changed no figure by more than 0.1.
 """
+MESSAGES_OF_A_TURN = ("user", "assistant")
+_FACTS_OF_A_TURN = 5
 FACT_LIMIT = 100
 """How many facts are read, as candidates of their own and as pointers to the messages that they were learned from."""
 
@@ -119,9 +121,9 @@ class CandidateQuery:
         return Query(
             user,
             self.dense,
-            FACT_LIMIT,
+            FACT_LIMIT + _FACTS_OF_A_TURN * len(self.dropped_turns),
             ("fact",),
-            exclude_turns=self.exclude_turns,
+            exclude_turns=() if self.is_small else self.exclude_turns,
             ids=self.fact_points,
             allowed=None if self.allowed is None else self.allowed.of("fact"),
             period=period,
@@ -166,14 +168,21 @@ class CandidateQuery:
         """Return the channels beside `dense`."""
         return ("context", "bm25") if self.has_context else ("bm25",)
 
+    @property
+    def dropped_turns(self) -> Sequence[str]:
+        """Return the excluded turns that the index is not told of: of a small memory the search drops them itself.
+
+        To look up their points takes the index as long as to score the memory in a channel.
+        """
+        return self.exclude_turns if self.is_small else ()
+
     def _query(self, channel: Channel, kinds: tuple[Kind, ...], period: Period | None) -> Query:
-        vector, without = self.bm25 if channel == "bm25" else self.dense, self.exclude_turns
         return Query(
             self.scope,
-            vector,
-            self.named,
+            self.bm25 if channel == "bm25" else self.dense,
+            self.named + len(MESSAGES_OF_A_TURN) * len(self.dropped_turns),
             kinds,
-            exclude_turns=without,
+            exclude_turns=() if self.is_small else self.exclude_turns,
             channel=channel,
             allowed=None if self.allowed is None else self.allowed.of("episode"),
             period=period,

@@ -7,7 +7,12 @@ from typing import NamedTuple
 
 from recollect.memory.ports.vector_index import Channel, Entry, Match, Vector, VectorIndex
 from recollect.memory.recall.candidates.candidate import Candidate
-from recollect.memory.recall.candidates.candidate_query import LISTING, CandidateQuery
+from recollect.memory.recall.candidates.candidate_query import (
+    FACT_LIMIT,
+    LISTING,
+    MESSAGES_OF_A_TURN,
+    CandidateQuery,
+)
 from recollect.memory.recall.candidates.choosing import promising
 from recollect.memory.values.turn import derived_id
 
@@ -40,7 +45,7 @@ async def retrieve(
     Raises:
         IndexUnavailable: the index cannot be reached.
     """
-    first, facts = await _first_round(index, query, words)
+    first, facts = _without_dropped(query, *await _first_round(index, query, words))
     source_facts = _source_facts(facts) if "episode" in query.kinds else {}
     if query.allowed is not None and source_facts:
         (allowed,) = await index.rank([query.checking(list(source_facts))])
@@ -51,6 +56,7 @@ async def retrieve(
     if not ids:
         return []
     by_channel, entries = await asyncio.gather(_scores(index, query, ids, first, own), _read(index, query, ids, facts))
+    dropped = {*query.dropped_turns}
     dense, context, bm25 = by_channel["dense"], by_channel.get("context", {}), by_channel["bm25"]
     # A fact may lead to a message without a point, or outside the scope or period: `dense` lacks it, and it is dropped.
     return [
@@ -63,7 +69,7 @@ async def retrieve(
             vector,
         )
         for entry, vector in entries
-        if entry.id in dense and query.holds(entry)
+        if entry.id in dense and query.holds(entry) and entry.turn_id not in dropped
     ]
 
 
@@ -81,6 +87,24 @@ async def _first_round(
         place = LISTING.index("bm25")
         lists = [*lists[:place], words, *lists[place:]]
     return _Named(lists, rest[: len(here)], rest[-1] if contexts else None), facts
+
+
+def _without_dropped(query: CandidateQuery, first: _Named, facts: Sequence[Match]) -> tuple[_Named, Sequence[Match]]:
+    """Return what the first round found without the turns that the query drops itself.
+
+    Messages beside a turn's two have other ids; they are dropped when they are read.
+    """
+    turns, user_id = query.dropped_turns, query.scope.user_id
+    if not turns:
+        return first, facts
+    ids = {derived_id(user_id, turn, role) for turn in turns for role in MESSAGES_OF_A_TURN}
+
+    def left(scores: Mapping[str, float]) -> Mapping[str, float]:
+        return {found: score for found, score in scores.items() if found not in ids}
+
+    contexts = None if first.contexts is None else left(first.contexts)
+    named = _Named([left(scores) for scores in first.lists], [left(scores) for scores in first.here], contexts)
+    return named, [match for match in facts if match.entry.turn_id not in turns][:FACT_LIMIT]
 
 
 async def _scores(

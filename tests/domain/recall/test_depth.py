@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
+from recollect.memory.index.expected import fact_entry
+from recollect.memory.index.indexing import make_points
 from recollect.memory.ports.forwarding_index import ForwardingIndex
 from recollect.memory.ports.vector_index import Entry, Query, VectorIndex
 from recollect.memory.providers.lexical import LexicalEmbedder
@@ -21,10 +23,13 @@ from recollect.memory.recall.search import Search
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
 from tests.contracts.store.samples import NOW
+from tests.domain.support.indexed import learn
 from tests.domain.support.talks import T1, Stores, index_all, open_stores, say, say_all
 
 TEA = "Which tea do I like in the morning?"
 OPTIONS = RecallOptions(top_k=5)
+SHOWN = 2 * OPTIONS.window
+"""The messages that a turn shows: they are named with the others of a small memory, and dropped afterwards."""
 SAID = 260
 WORDS = [first + second for first in "bdfgklmnprstvz" for second in ("abu", "eko", "imi", "ona", "uta", "ande")]
 
@@ -117,7 +122,7 @@ async def test_repeats_are_left_out_of_another_round_where_they_crowd(
 
 @pytest.mark.parametrize(
     ("turns", "listed"),
-    [(SMALL_MEMORY, [150, 150]), (SMALL_MEMORY + 1, [75, 75, 50])],
+    [(SMALL_MEMORY, [150 + SHOWN, 150 + SHOWN]), (SMALL_MEMORY + 1, [75, 75, 50])],
     ids=["all of it", "the best, and those of the turn's thread"],
 )
 async def test_a_turn_lists_a_small_memory_whole(tmp_path: Path, turns: int, listed: list[int]) -> None:
@@ -129,6 +134,27 @@ async def test_a_turn_lists_a_small_memory_whole(tmp_path: Path, turns: int, lis
         recall = Recall(stores.store, search, MemoryConfig(), lambda: NOW, attachments)
         assert (await recall.search(T1, TEA, replace(OPTIONS, scope="auto"))).hits
     assert index.listed == listed
+
+
+async def test_what_a_turn_shows_is_no_candidate_of_a_small_memory_either(tmp_path: Path) -> None:
+    texts = [f"I like {tea} tea in the morning." for tea in ("green", "red", "mint")]
+    async with open_stores(tmp_path) as stores:
+        turns = [await say(stores.store, text, turn_id=f"t{n}") for n, text in enumerate(texts)]
+        await index_all(stores, turns)
+        learned = [
+            await learn(stores.store, f"f{n}", user_id=T1.user_id, key=None, statement=text, turn_id=f"t{n}")
+            for n, text in enumerate(texts)
+        ]
+        await stores.index.upsert(await make_points([fact_entry(fact) for fact in learned], LexicalEmbedder()))
+        search = Search(stores.store, stores.index, LexicalEmbedder(), MemoryConfig())
+        request = Request(Scope(T1.user_id), TEA, OPTIONS, shown=["t1", "t2"], for_turn=True, thread_id=T1.thread_id)
+
+        small, large = [await search.find(replace(request, is_small=small), now=NOW) for small in (True, False)]
+
+    assert {hit.entry.turn_id for hit in small.hits} == {"t0"}
+    assert {hit.entry.kind for hit in small.hits} == {"episode", "fact"}
+    assert small.hits == large.hits
+    assert small.trace_json() == large.trace_json()
 
 
 def test_the_best_sums_are_taken_and_all_that_may_equal_them() -> None:
