@@ -1,4 +1,4 @@
-"""What a turn shows beside its hits: read once for all of its fetches that need it, and left out by its search."""
+"""Reads what a turn shows beside its hits, once for all of its fetches that need it; its search leaves that out."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -30,7 +30,7 @@ ReadFacts = Callable[[], Awaitable[KnownFacts]]
 
 
 class SharedRead(Generic[Found]):
-    """What several fetches of one turn need: the first of them reads it, the others wait."""
+    """Reads once what several fetches of one turn need: the first of them reads, the others wait."""
 
     def __init__(self) -> None:
         self._reading = asyncio.Lock()
@@ -54,7 +54,7 @@ class SharedReads:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a turn shows: the turns and the facts that `window` and `facts` read, and further `turns` by their ids.
+    """Names what a turn shows: the turns and facts that `window` and `facts` read, and further `turns` by their ids.
 
     Without `window` it shows the thread's last turns. What it shows is no hit.
     """

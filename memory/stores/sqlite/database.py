@@ -1,9 +1,9 @@
 """Holds the three connections to the SQLite file and translates its errors to ours, here alone.
 
-Writes share one connection and are single statements, which are committed in groups (`group_commit`): a caller that is
+Writes share one connection and are single statements, which are committed in groups (`connections/`): a caller that is
 cancelled leaves a statement done or not done, never a transaction open. Reads have connections of their own (WAL), so
-that none waits for a write's fsync: one for a service's short reads on the event loop (`short_reads`), one for the
-others in a thread. Rows are fetched at once; no cursor leaves its thread.
+that none waits for a write's fsync: one for a service's short reads on the event loop, one for the others in a thread.
+Rows are fetched at once; no cursor leaves its thread.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ import aiosqlite
 
 from recollect.memory.background.short_calls import SHORT_CALLS
 from recollect.memory.stores.private_folder import make_folder
-from recollect.memory.stores.sqlite.group_commit import GroupCommit
+from recollect.memory.stores.sqlite.connections.group_commit import GroupCommit
+from recollect.memory.stores.sqlite.connections.short_reads import ShortReads
+from recollect.memory.stores.sqlite.connections.transaction import Parameters, Row
 from recollect.memory.stores.sqlite.schema import OLDEST_SQLITE, prepare
-from recollect.memory.stores.sqlite.short_reads import ShortReads
-from recollect.memory.stores.sqlite.transaction import Parameters, Row
 from recollect.memory.values.errors import ConfigurationError, StoreUnavailable
 
 _BUSY_SECONDS = 2.0

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from recollect.memory.background.short_calls import SHORT_CALLS
-from recollect.memory.stores.sqlite.group_commit import GroupCommit
-from recollect.memory.stores.sqlite.transaction import STEPS
+from recollect.memory.stores.sqlite.connections.group_commit import GroupCommit
+from recollect.memory.stores.sqlite.connections.transaction import STEPS
 
 INSERT = "INSERT INTO notes VALUES (?, ?) RETURNING id"
 INSERT_MANY = """

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from recollect.memory.background.short_calls import SHORT_CALLS
+from recollect.memory.stores.sqlite.connections.short_reads import STEPS, ShortReads
 from recollect.memory.stores.sqlite.database import SqliteDatabase, open_database
-from recollect.memory.stores.sqlite.short_reads import STEPS, ShortReads
 from recollect.memory.values.errors import StoreUnavailable
 
 COUNT = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?) SELECT {} FROM numbers"

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -34,9 +34,15 @@ class Gated(ForwardingEmbedder):
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     error: Exception | None = None
     cancelled: bool = False
+    is_trained: bool = False
 
     def __post_init__(self) -> None:
         super().__init__(LexicalEmbedder())
+
+    @property
+    @override
+    def knows_meaning(self) -> bool:
+        return self.is_trained
 
     @override
     async def embed_query(self, text: str) -> Sequence[float]:
@@ -111,3 +117,23 @@ async def test_an_embedder_that_fails_early_is_the_searchs_failure(stores: Store
     embedder.gate.set()
     with pytest.raises(ModelUnavailable):
         await recall(stores, embedder).search(T1, QUESTION, OPTIONS)
+
+
+async def test_a_vector_is_asked_for_before_the_search_where_the_last_search_needed_one(stores: Stores) -> None:
+    embedder = Gated(is_trained=True)
+    embedder.gate.set()
+    recalling = recall(stores, embedder)
+
+    async def is_foreseen(options: RecallOptions) -> bool:
+        embedder.asked.clear()
+        recalling.foresee(T1, QUESTION, options)
+        await asyncio.sleep(0)  # in which the task that asks begins
+        return embedder.asked.is_set()
+
+    assert not await is_foreseen(OPTIONS), "nothing is known of the user yet"
+    await recalling.search(T1, QUESTION, OPTIONS)
+    assert await is_foreseen(OPTIONS)
+    assert not await is_foreseen(replace(OPTIONS, window=3)), "the window shows all that was found"
+    assert not await is_foreseen(replace(OPTIONS, enabled=False))
+    assert not await is_foreseen(replace(OPTIONS, top_k=0))
+    assert not await is_foreseen(replace(OPTIONS, scope="thread")), "nothing is known of the thread alone"

@@ -3,7 +3,7 @@
 import sqlite3
 from typing import cast
 
-from recollect.memory.stores.sqlite.transaction import Parameters, Row
+from recollect.memory.stores.sqlite.connections.transaction import Parameters, Row
 
 STEPS = 5_000
 """A read that takes twice as many steps of SQLite's machine is given up, after 1 to 2 ms, and one with fewer never.

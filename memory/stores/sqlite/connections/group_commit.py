@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from recollect.memory.background.short_calls import SHORT_CALLS
-from recollect.memory.stores.sqlite.transaction import MOST_AT_ONCE, Outcome, Parameters, Row, Transactions
+from recollect.memory.stores.sqlite.connections.transaction import MOST_AT_ONCE, Outcome, Parameters, Row, Transactions
 
 MOST_TOGETHER = 200
 """The most writes of one transaction: the first of them waits for the last."""

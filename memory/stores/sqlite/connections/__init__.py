@@ -1,0 +1,1 @@
+"""The connections to the SQLite file: writes in groups, and short reads."""
