@@ -10,7 +10,7 @@ import pytest
 
 from recollect.memory.background.short_calls import SHORT_CALLS
 from recollect.memory.stores.sqlite.connections.group_commit import GroupCommit
-from recollect.memory.stores.sqlite.connections.transaction import STEPS
+from recollect.memory.stores.sqlite.connections.transaction import MOST_CHARACTERS, STEPS
 
 INSERT = "INSERT INTO notes VALUES (?, ?) RETURNING id"
 INSERT_MANY = """
@@ -141,6 +141,15 @@ async def test_short_statements_run_on_the_loop_where_they_may_and_long_ones_in_
     assert several[0] == [(-1,)]
     assert {int(text) for (text,) in several[1]}.isdisjoint({threading.get_ident()})
     assert stored(path) == list(range(-1, STEPS + 1))
+
+
+async def test_much_text_is_stored_in_the_thread(opened: Opened) -> None:
+    commit, _, path = opened
+    ((ran_in,),) = await commit.run(
+        "INSERT INTO notes VALUES (1, :text) RETURNING thread()", {"text": "x" * (MOST_CHARACTERS + 1)}
+    )
+    assert ran_in != threading.get_ident()
+    assert stored(path) == [1]
 
 
 async def test_while_another_program_writes_a_write_waits_for_it_beside_the_loop(opened: Opened) -> None:
