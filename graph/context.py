@@ -111,8 +111,8 @@ class LiveContext(Context):
     stored. `regenerates`: the turn has an answer already, which this run replaces. `placed` is a chat client's part of
     the turn, `rounds` keeps the agent's part in calls of its tools. `choice` is what the caller has chosen for the
     agent's model. `fence`, which refuses the run's writes once its user was erased, was observed before anything was
-    read for the run. `passage` is the turn's part in the right of way. `reads` is what its nodes share. Studio's runs have
-    the services alone.
+    read for the run. `passage` is the turn's part in the right of way. `reads` is what its nodes share. Studio's
+    runs have the services alone.
     """
 
     services: Services
