@@ -72,17 +72,11 @@ async def search_memories(state: State, runtime: Runtime) -> Json:
         if not options.enabled:
             return empty
         before = (accepted.position or None) if accepted else None
-        known = placed.known.turn_ids if placed is not None else ()
-        recalled = await services.memory.recall.search(
-            scope,
-            state["message"],
-            options,
-            shown=Shown(
-                _window(live, scope, options, before),
-                _facts(live, scope, options),
-                dict.fromkeys([*([live.regenerated] if live.regenerated else []), *known]),
-            ),
-        )
+        hidden = set(placed.known.turn_ids if placed is not None else ())
+        if live.regenerated:
+            hidden.add(live.regenerated)
+        shown = Shown(_window(live, scope, options, before), _facts(live, scope, options), hidden)
+        recalled = await services.memory.recall.search(scope, state["message"], options, shown=shown)
         hits = [hit.as_json() for hit in recalled.hits]
         trace, left_out = recalled.recorded()
         return {"hits": hits, "trace": trace, "left_out": left_out, "filtered": recalled.filter_json}
@@ -105,10 +99,7 @@ async def load_facts(state: State, runtime: Runtime) -> Json:
         if scope.thread_id is None:
             known, record = await facts(), None
         else:
-            known, record = await asyncio.gather(
-                facts(),
-                recall.thread(scope, agent_id=options.agent_id),
-            )
+            known, record = await asyncio.gather(facts(), recall.thread(scope, agent_id=options.agent_id))
         if regenerated and accepted is not None and record is not None:
             # The answer that is being replaced may be in the summary.
             record = record.without(accepted.position)

@@ -104,14 +104,7 @@ class Recall:
             return await agents_record(self.store, scope, agent_id)
         return await self.store.threads.record(scope)
 
-    async def search(
-        self,
-        scope: Scope,
-        text: str,
-        options: RecallOptions,
-        *,
-        shown: Shown = NOTHING_MORE,
-    ) -> Recalled:
+    async def search(self, scope: Scope, text: str, options: RecallOptions, *, shown: Shown = NOTHING_MORE) -> Recalled:
         """Search for a turn of the thread by `text`; leave out what its window and its facts show already.
 
         The hits, best first, are past messages of where `options.scope` says, the user's notes, summaries of other

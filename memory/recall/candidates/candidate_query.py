@@ -123,7 +123,7 @@ class CandidateQuery:
             self.dense,
             FACT_LIMIT + _FACTS_OF_A_TURN * len(self.dropped_turns),
             ("fact",),
-            exclude_turns=() if self.is_small else self.exclude_turns,
+            exclude_turns=self.left_out_turns,
             ids=self.fact_points,
             allowed=None if self.allowed is None else self.allowed.of("fact"),
             period=period,
@@ -169,6 +169,11 @@ class CandidateQuery:
         return ("context", "bm25") if self.has_context else ("bm25",)
 
     @property
+    def left_out_turns(self) -> Sequence[str]:
+        """Return the excluded turns that the index leaves out; see `dropped_turns`."""
+        return () if self.is_small else self.exclude_turns
+
+    @property
     def dropped_turns(self) -> Sequence[str]:
         """Return the excluded turns that the index is not told of: of a small memory the search drops them itself.
 
@@ -182,7 +187,7 @@ class CandidateQuery:
             self.bm25 if channel == "bm25" else self.dense,
             self.named + len(MESSAGES_OF_A_TURN) * len(self.dropped_turns),
             kinds,
-            exclude_turns=() if self.is_small else self.exclude_turns,
+            exclude_turns=self.left_out_turns,
             channel=channel,
             allowed=None if self.allowed is None else self.allowed.of("episode"),
             period=period,

@@ -19,19 +19,18 @@ from recollect.memory.background.short_calls import SHORT_CALLS
 from recollect.memory.stores.private_folder import make_folder
 from recollect.memory.stores.sqlite.connections.group_commit import GroupCommit
 from recollect.memory.stores.sqlite.connections.short_reads import ShortReads
-from recollect.memory.stores.sqlite.connections.transaction import Parameters, Row
+from recollect.memory.stores.sqlite.connections.transaction import BUSY_SECONDS, Parameters, Row
 from recollect.memory.stores.sqlite.schema import OLDEST_SQLITE, prepare
 from recollect.memory.values.errors import ConfigurationError, StoreUnavailable
 
-_BUSY_SECONDS = 2.0
 _MOST_IN_MEMORY = 100_000_000
+_ROWS_AT_ONCE = 64  # that a cursor would fetch: aiosqlite wants the number, though rows are fetched all at once here
 _PRAGMAS = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 PRAGMA secure_delete = ON;
 PRAGMA temp_store = MEMORY;
 """
-_READ_ONLY = "PRAGMA query_only = ON"
 _TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
@@ -152,8 +151,8 @@ async def open_database(path: Path) -> AsyncGenerator[SqliteDatabase]:
             stack.push_async_callback(writer.close)
             short = ShortReads(await asyncio.to_thread(_connect_short, path))
             stack.callback(short.close)
-            reader = await stack.enter_async_context(_connect_reader(path))
-            await reader.execute_fetchall(_READ_ONLY)
+            reader = aiosqlite.Connection(lambda: _connect_reading(path), iter_chunk_size=_ROWS_AT_ONCE)
+            await stack.enter_async_context(reader)
         except (sqlite3.Error, OSError) as error:
             raise ConfigurationError(
                 f"The database {path} in DATA_DIR cannot be opened ({error}); restore it from a backup, "
@@ -164,25 +163,22 @@ async def open_database(path: Path) -> AsyncGenerator[SqliteDatabase]:
         yield database
 
 
-@asynccontextmanager
-async def _connect_reader(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
-    async with aiosqlite.connect(path, isolation_level=None, timeout=_BUSY_SECONDS) as connection:
-        await connection.executescript(_PRAGMAS)
-        fold = connection.create_function("casefold", 1, str.casefold, deterministic=True)  # pyright: ignore[reportUnknownMemberType]  # typed in part
-        await fold
-        yield connection
-
-
 def _connect_short(path: Path) -> sqlite3.Connection:
     """Open the connection for short reads; where one would have to wait, the connection for the others does."""
+    connection = _connect_reading(path)
+    connection.execute("PRAGMA busy_timeout = 0")
+    return connection
+
+
+def _connect_reading(path: Path) -> sqlite3.Connection:
     connection = _connect(path)
-    connection.executescript(f"{_READ_ONLY}; PRAGMA busy_timeout = 0")
+    connection.execute("PRAGMA query_only = ON")
     return connection
 
 
 def _connect(path: Path) -> sqlite3.Connection:
     """Open a connection, which is used in one thread at a time, though not in this one."""
-    connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False)
+    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False)
     connection.executescript(_PRAGMAS)
     # SQLite's own lower() knows the letters of ASCII alone.
     connection.create_function("casefold", 1, str.casefold, deterministic=True)
@@ -192,7 +188,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _prepare_file(path: Path) -> int:
     make_folder(path.parent)
     path.touch(mode=0o600)  # Conversations are private; SQLite gives its log and index the same mode.
-    connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
+    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
     try:
         connection.executescript(_PRAGMAS)
         return prepare(connection, path)

@@ -10,7 +10,8 @@ import pytest
 
 from recollect.memory.background.short_calls import SHORT_CALLS
 from recollect.memory.stores.sqlite.connections.group_commit import GroupCommit
-from recollect.memory.stores.sqlite.connections.transaction import MOST_CHARACTERS, STEPS
+from recollect.memory.stores.sqlite.connections.step_limit import STEPS
+from recollect.memory.stores.sqlite.connections.transaction import MOST_CHARACTERS
 
 INSERT = "INSERT INTO notes VALUES (?, ?) RETURNING id"
 INSERT_MANY = """

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from recollect.memory.background.short_calls import SHORT_CALLS
-from recollect.memory.stores.sqlite.connections.short_reads import STEPS, ShortReads
+from recollect.memory.stores.sqlite.connections.short_reads import ShortReads
+from recollect.memory.stores.sqlite.connections.step_limit import STEPS
 from recollect.memory.stores.sqlite.database import SqliteDatabase, open_database
 from recollect.memory.values.errors import StoreUnavailable
 

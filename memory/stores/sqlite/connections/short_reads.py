@@ -3,13 +3,9 @@
 import sqlite3
 from typing import cast
 
+from recollect.memory.stores.sqlite.connections.step_limit import StepLimit
 from recollect.memory.stores.sqlite.connections.transaction import Parameters, Row
 
-STEPS = 5_000
-"""A read that takes twice as many steps of SQLite's machine is given up, after 1 to 2 ms, and one with fewer never.
-
-To read a message takes about 30.
-"""
 _NOT_NOW = {sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 
 
@@ -18,8 +14,7 @@ class ShortReads:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._counted = 0
-        connection.set_progress_handler(self._goes_on_too_long, STEPS)
+        self._limit = StepLimit(connection)
 
     def rows(self, sql: str, parameters: Parameters) -> list[Row] | None:
         """Return all rows of one query; None where it is not short, or another program holds it up for now.
@@ -27,7 +22,7 @@ class ShortReads:
         Raises:
             sqlite3.Error: the query failed.
         """
-        self._counted = 0
+        self._limit.start()
         try:
             return cast("list[Row]", self._connection.execute(sql, parameters).fetchall())
         except sqlite3.OperationalError as error:
@@ -38,8 +33,3 @@ class ShortReads:
     def close(self) -> None:
         """Release the file."""
         self._connection.close()
-
-    def _goes_on_too_long(self) -> bool:
-        """Tell SQLite, every `STEPS` steps, whether to end. It counts on from one run of a statement to the next."""
-        self._counted += 1
-        return self._counted > 1

@@ -4,6 +4,8 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from recollect.memory.stores.sqlite.connections.step_limit import StepLimit
+
 Row = tuple[Any, ...]
 Parameters = Sequence[Any] | Mapping[str, Any]
 Statement = tuple[str, Parameters]
@@ -11,14 +13,10 @@ Outcome = list[Row] | Exception
 
 MOST_AT_ONCE = 40
 """How many statements may run on the event loop before a commit; each takes 50 microseconds."""
-STEPS = 5_000
-"""Statements that take twice as many steps of SQLite's machine, all together, are left to the thread.
-
-To store a message takes about 200.
-"""
 MOST_CHARACTERS = 1_000_000
 """Statements with more text than this, all together, are left to the thread: to store so much takes 0.3 to 1.4 ms."""
-_BUSY_MILLISECONDS = 2_000
+BUSY_SECONDS = 2.0
+"""How long a statement waits in a thread while another program writes."""
 
 
 class _UndoneError(Exception):
@@ -36,7 +34,7 @@ class Transactions:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._waits: bool | None = None
-        self._counted = 0
+        self._limit = StepLimit(connection)
 
     def begin(self, statements: Sequence[Statement]) -> list[Outcome] | None:
         """Run the statements in a transaction that stays open for `commit`, and return each one's rows or its error.
@@ -45,18 +43,17 @@ class Transactions:
         """
         if _characters(statements) > MOST_CHARACTERS:
             return None
-        self._counted = 0
         try:
             self._wait_for_others(False)
-            self._connection.set_progress_handler(self._goes_on_too_long, STEPS)
+            self._limit.start()
             self._connection.execute("BEGIN IMMEDIATE")
             outcomes = self._each(statements)
         except (sqlite3.Error, _UndoneError):
             self._undo()
             return None
         finally:
-            self._connection.set_progress_handler(None, 0)
-        if self._counted > 1:
+            self._limit.stop()
+        if self._limit.is_passed:
             self._undo()
             return None
         return outcomes
@@ -122,13 +119,8 @@ class Transactions:
     def _wait_for_others(self, waits: bool) -> None:
         """Set whether a statement waits while another program writes."""
         if waits is not self._waits:
-            self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS if waits else 0}")
+            self._connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000 if waits else 0:.0f}")
             self._waits = waits
-
-    def _goes_on_too_long(self) -> bool:
-        """Tell SQLite, every `STEPS` steps, whether to end. It counts on from one statement to the next."""
-        self._counted += 1
-        return self._counted > 1
 
 
 def _characters(statements: Sequence[Statement]) -> int:
