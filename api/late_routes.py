@@ -8,14 +8,15 @@ import asyncio
 import importlib
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import iter_route_contexts
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from recollect.memory.values.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class RouteGroup:
     """The addresses that are one of `paths` or below it, and the modules under `recollect.api` with their routers."""
 

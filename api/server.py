@@ -11,7 +11,6 @@ import socket
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
 import uvicorn
@@ -24,6 +23,7 @@ from recollect.api.middleware.connections import ConnectionLimits, Connections, 
 from recollect.graph.turns import TurnRunner
 from recollect.memory.background.interpreter import settle_interpreter
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.frozen import frozen
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ _WAITING = 2_048
 """How many connections wait to be accepted."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """The address to listen at; port 0 takes a free one."""
 

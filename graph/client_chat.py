@@ -1,17 +1,18 @@
 """A chat client's part of a turn beside the user's message: its own history, tools and parameters for the model."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from recollect.graph.history import KnownMessage
 from recollect.graph.state import Json
+from recollect.memory.values.frozen import frozen
 
 Unkept = Literal["no_thread", "store_false", "chore"]
 """Why nothing is stored of a request: it names no thread, the client does not want it, or it is a front end's own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClientChat:
     """One request of a chat client. Messages and tools are in OpenAI's form.
 
@@ -57,7 +58,7 @@ class ClientChat:
         return [tool["function"]["name"] for tool in self.tools]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Placed:
     """A client's chat, with the stored messages that its history repeats."""
 

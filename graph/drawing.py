@@ -1,16 +1,16 @@
 """The graph as it is drawn: its nodes and their followers. LangGraph's graph and the direct walk are made of it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 
 from recollect.graph.agent import agent, next_node
 from recollect.graph.memory_nodes import load_facts, load_window, save_turn, search_memories, update_memory
 from recollect.graph.observed import Node, observed
 from recollect.graph.state import State
 from recollect.graph.tools import after_tools, tools
+from recollect.memory.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """A node's followers, one of which `path` names by the state that the node leaves."""
 

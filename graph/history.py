@@ -7,11 +7,11 @@ fingerprint, which is kept with the turn.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, cast
 
 from recollect.memory.values.fact import fold
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.turn import Exchange, Message
 
 Json = dict[str, Any]
@@ -24,7 +24,7 @@ MOST_FOLDED = 2_000
 """Longer texts are compared by case and white space alone: folding costs time for each character."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownMessage:
     """The stored message that each message of a client's history repeats, or None, in the history's order."""
 

@@ -8,10 +8,10 @@ them, and the conversation is still complete. An erasure drops them when it bloc
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import monotonic
 
 from recollect.graph.state import Json
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 OPEN_SECONDS = 600.0
@@ -20,7 +20,7 @@ MOST_OPEN = 500
 _Key = tuple[Scope, frozenset[str]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Round:
     """One kept round; `messages` end with the call of the client's tools and the results of the agent's own."""
 

@@ -1,7 +1,6 @@
 """Reads as many of a thread's stored turns as a chat client's own history reaches back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from recollect.graph.history import (
     KnownMessage,
@@ -15,6 +14,7 @@ from recollect.graph.history import (
 from recollect.graph.state import Json
 from recollect.memory.memory import Memory
 from recollect.memory.values.errors import NotFound
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Exchange, Message
 
@@ -24,7 +24,7 @@ MOST_TURNS = 200
 """The most turns that are read; a client's messages of older turns count as unknown."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Past:
     """The thread's last finished turns, oldest first (all where `is_whole`), and the `last` unanswered message.
 
@@ -75,7 +75,7 @@ async def read_past(memory: Memory, scope: Scope, history: Sequence[Json], *, ag
     return Past(history, own, len(turns) < limit, last, kept, is_newest=own[-1:] == turns[-1:])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Branch:
     """A history that goes on from an older turn: the stored messages, and the client's own around them."""
 

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from recollect.graph.client_chat import ClientChat
 from recollect.graph.history import content_text, leading_system
@@ -12,6 +11,7 @@ from recollect.graph.resources import Services
 from recollect.graph.state import Json, State
 from recollect.memory.language.quoting import quoted_in_block
 from recollect.memory.recall.memory_block import Remembered, block_for
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.text import cut
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN
 
@@ -20,7 +20,7 @@ FOUND_RULE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prompt:
     """The messages of one call in OpenAI's form, the record of their memory block, and what is remembered."""
 

@@ -1,7 +1,7 @@
 """One running turn: its request, its events so far, and its outcome."""
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from recollect.memory.options.model_choice import ModelChoice
 from recollect.memory.recall.shown import SharedReads
 from recollect.memory.updates.right_of_way import Passage
 from recollect.memory.values.errors import RecollectError, TurnConflict
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message, Turn
 
@@ -25,7 +26,7 @@ Piece = tuple[str, Json]
 """An event's name and data."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnRequest:
     """One request for a turn. `turn_id` None: one is generated. `options` are the request's memory options as JSON.
 
@@ -53,7 +54,7 @@ class TurnRequest:
         return self.options.get("agent_id")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunStart:
     """What a turn's run begins with: its message, and the fence that was observed before anything was read for it.
 

@@ -11,7 +11,6 @@ import shutil
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +18,7 @@ from typing_extensions import override
 
 from recollect.memory.erasure.data_holders import ForeignHolder
 from recollect.memory.values.errors import StoreUnavailable
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 FOLDER = ".langgraph_api"
@@ -56,7 +56,7 @@ def mark_folder(data_dir: Path) -> None:
     marker.chmod(0o600)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudioRuns(ForeignHolder):
     """LangGraph's threads with their runs and checkpoints, reached through its routes in this process."""
 
@@ -116,7 +116,7 @@ class StudioRuns(ForeignHolder):
             raise StoreUnavailable("LangGraph's server does not answer; the erasure goes on by itself.") from error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudioFiles(ForeignHolder):
     """The folder that LangGraph's server has left: beside a langgraph.json here, or where DATA_DIR's marker says."""
 

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from recollect.graph.context import Runtime, live_context
@@ -17,6 +16,7 @@ from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.shown import Shown
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.errors import RecollectError
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import Scoped
 from recollect.memory.values.scope import Scope
 
@@ -139,7 +139,7 @@ def _of_the_client(state: State) -> list[Json]:
     return [tool for tool in state["tools"] if tool["function"]["name"] in state["client_tools"]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _ToolAnswer:
     """What a tool answers; `error` says why it failed, `hits` are the HITs that it found."""
 

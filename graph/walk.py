@@ -7,7 +7,7 @@ only Studio, a tracer or an agent of one's own make use of.
 import asyncio
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from recollect.graph.context import Context
@@ -15,6 +15,7 @@ from recollect.graph.drawing import CHOICES, EARLY, EDGES, FETCHES, JOIN, NODES
 from recollect.graph.resources import Services
 from recollect.graph.state import MERGED, Json, State, TurnInput
 from recollect.memory.background.unread import may_go_unread
+from recollect.memory.values.frozen import frozen
 
 if TYPE_CHECKING:
     from recollect.graph.workflow import Graph
@@ -53,7 +54,7 @@ class Runs:
         await graph.ainvoke(given, context=context, output_keys="committed")  # pyright: ignore[reportUnknownMemberType]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Begun:
     """Holds the tasks of fetches that began before their run, by the names of their nodes."""
 
@@ -82,7 +83,7 @@ async def walk(given: TurnInput, context: Context, begun: Begun | None = None) -
     return cast("State", state)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Runtime:
     """What the nodes are given in place of LangGraph's Runtime."""
 

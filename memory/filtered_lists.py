@@ -5,7 +5,7 @@ Terms narrow what is read; what is read is checked: at most the newest 10,000 it
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from recollect.memory.background.scanning import MOST_CHECKED, PAGE, Fitting, first_fitting, newest_fitting, pages
@@ -17,16 +17,17 @@ from recollect.memory.recall.known_terms import KnownTerms
 from recollect.memory.threads.thread_service import ThreadService
 from recollect.memory.values.document import Document
 from recollect.memory.values.fact import Fact
-from recollect.memory.values.filter import Filter
-from recollect.memory.values.filter_items import document_item, fact_item, message_item
+from recollect.memory.values.filtering.filter import Filter
+from recollect.memory.values.filtering.items import document_item, fact_item, message_item
 from recollect.memory.values.filtering.keys import FilterKeys
 from recollect.memory.values.filtering.narrowing import narrowing
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadOverview
 from recollect.memory.values.turn import Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilteredLists:
     """The lists of people's verbs, each with a filter.
 

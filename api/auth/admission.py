@@ -5,7 +5,6 @@ import hmac
 from abc import abstractmethod
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
@@ -18,6 +17,7 @@ from recollect.api.auth.rate_limit import RateLimit
 from recollect.memory.ports.callers.rate_leases import RateLeases
 from recollect.memory.ports.key_ring import KeyRing
 from recollect.memory.values.errors import RateLimited, Unauthorized
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.times import Clock
 
 Limit = RateLimit | LeasedLimit
@@ -42,7 +42,7 @@ class Credentials(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyCredentials(Credentials):
     """AUTH=api_key: admits callers with a key that was not revoked."""
 

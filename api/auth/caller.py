@@ -4,7 +4,7 @@
 door and MCP get the user from it. Another user's memory answers as if it did not exist.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -13,10 +13,11 @@ from fastapi import Depends, Path, Query, Request
 from recollect.api.schemas.requests import Id
 from recollect.memory.ports.keys import EVERY
 from recollect.memory.values.errors import Forbidden, InvalidRequest, NotFound, Problem
-from recollect.memory.values.filter import Filter, of_agent
+from recollect.memory.values.filtering.filter import Filter, of_agent
+from recollect.memory.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Caller:
     """An authenticated caller.
 

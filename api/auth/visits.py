@@ -5,7 +5,6 @@ import hmac
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ from recollect.api.auth.access_rules import LOOPBACK_NAMES
 from recollect.api.auth.caller import ANYBODY, Caller
 from recollect.api.auth.page_sessions import PageSessions
 from recollect.memory.values.errors import ConfigurationError, Forbidden
+from recollect.memory.values.frozen import frozen
 
 SIGN_IN, SIGN_OUT, CHOOSE_USER = "/sign-in", "/sign-out", "/user"
 STATIC = "/static/"
@@ -43,7 +43,7 @@ class InsecureSignIn(Forbidden):
     code = "insecure_sign_in"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VisitRules:
     """The settings of visits.
 
@@ -56,7 +56,7 @@ class VisitRules:
     allows_insecure: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Visit:
     """One request's visit. `caller` None: nobody has signed in. `is_new`: the browser does not hold `secret` yet."""
 

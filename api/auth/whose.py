@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from recollect.memory.values.filter import Filter, of_agent
+from recollect.memory.values.filtering.filter import Filter, of_agent
 
 
 class Whose(NamedTuple):

@@ -1,12 +1,12 @@
 """The options that commands share, and the configuration, which `api/cli/main.py` reads for them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Form = Literal["jsonl", "markdown"]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandContext:
     """The configuration of a command that ends by itself, and how to run a service where it needs its own.
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from recollect.memory.evaluation.outcome import MEASURES
 from recollect.memory.evaluation.proposing import MOST_PROPOSED
 from recollect.memory.opening.evaluating import open_evaluation
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 
 ROUTE = "/api/admin/eval"
@@ -34,7 +34,7 @@ Typed = Callable[[Mapping[str, str]], Mapping[str, Any]]
 """Returns the values of settings as the settings read them; raises ConfigurationError where one is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseFile:
     """The cases of a file; `numbers` are the lines at which they stand."""
 

@@ -6,18 +6,18 @@ import importlib
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recollect.api.cli.deferred_models import deferred_models
 from recollect.api.cli.ending import end_command
 from recollect.memory.values.errors import RecollectError
+from recollect.memory.values.frozen import frozen
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Application:
     """The application and its bounds. It can be pickled: each of several processes makes its own.
 

@@ -1,14 +1,15 @@
 """Texts with marked passages, such as the quotes that a turn taught something from."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from recollect.memory.values.frozen import frozen
 
 Place = tuple[int, int]
 """The start of a passage, and the place behind its last character."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MarkedPiece:
     """A part of a text, marked or not."""
 

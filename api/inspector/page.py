@@ -1,6 +1,5 @@
 """A page for its route: who asks, and how to answer."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
@@ -13,6 +12,7 @@ from recollect.api.inspector.frame import frame_of, is_partial, shown_user
 from recollect.api.inspector.packing import packed
 from recollect.api.inspector.rendering import render
 from recollect.memory.values.errors import Forbidden, Unauthorized
+from recollect.memory.values.frozen import frozen
 
 TOKEN, TOKEN_HEADER = "token", "recollect-token"
 """The form's field, and the header, in which an unsafe request sends the visit's token."""
@@ -24,7 +24,7 @@ class StaleToken(Forbidden):
     code = "stale_token"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """One request for a page. `caller` and `user` are whom the routes of the API would see too."""
 

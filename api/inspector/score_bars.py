@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from recollect.memory.values.frozen import frozen
 
 CHANNELS = ("dense", "context", "bm25", "fact")
 """The channels' raw scores; all other parts add up to a score, or replace it."""
@@ -26,7 +27,7 @@ LABELS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bar:
     """One bar: `most` is the value of a full one."""
 

@@ -1,7 +1,6 @@
 """`/users/{user_id}/search`: a playground over `POST /api/memory/search`."""
 
 import json
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Annotated, Any
 
@@ -19,6 +18,7 @@ from recollect.api.state import OpenMemory
 from recollect.memory.memory import Memory
 from recollect.memory.recall.recall_options import KINDS
 from recollect.memory.values.errors import InvalidRequest
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.left_out import MOST_LEFT_OUT
 from recollect.memory.values.scope import Scope
 
@@ -31,7 +31,7 @@ MOST_QUERY = 2_000
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SearchOutcome:
     """What one search found: HITs, what it left out (at most 50), and the bars of both; or why it was refused."""
 

@@ -1,7 +1,6 @@
 """The form's settings of a search: read from the address, shown again as they were typed, made into a request."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,6 +9,7 @@ from starlette.datastructures import QueryParams
 from recollect.api.errors import invalid_request
 from recollect.api.schemas.requests import SearchRequest
 from recollect.memory.recall.recall_options import KINDS
+from recollect.memory.values.frozen import frozen
 
 MOST_TYPED = 2_000
 """Characters of a typed setting that are read."""
@@ -61,7 +61,7 @@ FIELDS: Mapping[str, Callable[[str], Any]] = {
 """Each typed setting, under the API's name, and how it is read; one that is left empty takes its default."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SearchSettings:
     """One column of the form: `typed` by name, and the kinds that are looked for (none: all).
 

@@ -4,13 +4,13 @@ import functools
 import gzip
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
 
 from recollect.api.auth.visits import STATIC
 from recollect.memory.values.errors import NotFound
+from recollect.memory.values.frozen import frozen
 
 router = APIRouter(include_in_schema=False)
 
@@ -24,7 +24,7 @@ HTMX = "htmx.js"
 _FOLDER = Path(__file__).parent / "static"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StaticFile:
     """A file, plain and packed; `tag` is the beginning of its SHA-256."""
 

@@ -1,7 +1,6 @@
 """`/users/{user_id}/threads`: a user's threads, and one as a conversation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from recollect.api.routes.thread_cursors import cursor_after, message_place, thr
 from recollect.api.schemas.requests import Id
 from recollect.api.state import OpenMemory
 from recollect.memory.memory import Memory
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadOverview
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN
@@ -61,7 +61,7 @@ async def show_thread(
     return await thread_page(page, memory, Scope(user_id, thread_id), after=message_place(cursor))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LostEdit:
     """A summary that was not stored, because the thread's own had changed since it was shown."""
 

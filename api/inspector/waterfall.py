@@ -1,10 +1,10 @@
 """The waterfall of a search: from its candidates, step by step, to its hits. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from recollect.memory.recall.hit import CandidateTrace
+from recollect.memory.values.frozen import frozen
 
 STEPS = {
     "gone": "Not confirmed by the store",
@@ -23,7 +23,7 @@ BESIDE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WaterfallStep:
     """One step: how many candidates it dropped, why, and how many were left."""
 
@@ -33,7 +33,7 @@ class WaterfallStep:
     left: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Waterfall:
     """The steps of a search in their order. `beside` counts what was returned without being ranked, by why."""
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, ValidationError
@@ -28,8 +27,9 @@ from recollect.memory.tool_notes import note
 from recollect.memory.values.errors import InvalidRequest, NotFound, Problem
 from recollect.memory.values.fact import KEY_PATTERN
 from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS, MOST_TAG_CHARACTERS, MOST_TAGS
-from recollect.memory.values.filter import Filter
-from recollect.memory.values.filter_reading import read_filter
+from recollect.memory.values.filtering.filter import Filter
+from recollect.memory.values.filtering.reading import read_filter
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import Coverage, TimeUse
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import message_problem
@@ -162,7 +162,7 @@ async def forget(memory: Memory, whose: Whose, said: Forget) -> Json:
     return {"forgotten": fact_ids}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolSpec:
     """A tool as clients see it, and what it does. `destroys`: what it takes away does not come back."""
 

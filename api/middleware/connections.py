@@ -2,15 +2,16 @@
 
 import asyncio
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Protocol
+
+from recollect.memory.values.frozen import frozen
 
 SWEEP_SECONDS = 0.1
 FILES_OF_STORES = 1_000
 """The files that the stores, the models' connections and uploads may have open."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConnectionLimits:
     """Bounds of connections. Times in seconds, sizes in bytes.
 

@@ -1,6 +1,6 @@
 """Decides what becomes of a request of OpenAI's clients, at both doors: in which thread it is kept, or why nowhere."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from recollect.api.auth.whose import Whose
 from recollect.api.openai.identity import is_chore
@@ -10,10 +10,11 @@ from recollect.graph.client_chat import ClientChat, Unkept
 from recollect.graph.derived_thread.finder import ThreadFinder
 from recollect.graph.resources import Services
 from recollect.graph.running_turn import TurnRequest
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Keeping:
     """The thread that keeps a request, or why nothing keeps it. `is_derived`: the history has found the thread."""
 

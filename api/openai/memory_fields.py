@@ -19,7 +19,7 @@ from recollect.api.schemas.requests import (
     Timezone,
     Weight,
 )
-from recollect.memory.values.filter_reading import MOST_FILTER_CHARACTERS, read_filter, read_json_object
+from recollect.memory.values.filtering.reading import MOST_FILTER_CHARACTERS, read_filter, read_json_object
 from recollect.memory.values.mem_config import Coverage, Scoped, TimeUse
 
 

@@ -1,11 +1,11 @@
 """Reads and checks the messages of a chat request: history, the user's message, and rounds of tools."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from recollect.api.openai.callers import wrong
 from recollect.graph.history import content_text
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.text import MOST_MESSAGE_CHARACTERS, message_problem
 
 Json = dict[str, Any]
@@ -15,7 +15,7 @@ MEDIA = frozenset({"image_url", "input_audio", "file"})
 """Parts of a user's message that the model gets and the memory does not."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClientMessages:
     """A request's messages: `message` is the last user message's text, `content` its parts where not only text.
 

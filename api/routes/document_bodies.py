@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import Request
@@ -16,6 +15,7 @@ from recollect.api.schemas.requests import AGENT, WHOSE, Id, check_json, check_r
 from recollect.memory.background.bulk import Bulk
 from recollect.memory.documents.document_service import NewDocument, Upload
 from recollect.memory.values.errors import InvalidRequest, Problem, TooLarge, UnsupportedMedia
+from recollect.memory.values.frozen import frozen
 
 MOST_FIELDS = 20
 MOST_FIELD_BYTES = 1_000_000
@@ -66,7 +66,7 @@ class DocumentForm(DocumentRequest):
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sent:
     """The body of an upload; `form` is to be closed at the end."""
 

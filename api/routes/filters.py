@@ -13,8 +13,8 @@ from recollect.memory.background.scanning import Fitting
 from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.memory import Memory
 from recollect.memory.values.errors import NotFound
-from recollect.memory.values.filter import Filter
-from recollect.memory.values.filter_reading import MOST_FILTER_CHARACTERS, read_filter_text
+from recollect.memory.values.filtering.filter import Filter
+from recollect.memory.values.filtering.reading import MOST_FILTER_CHARACTERS, read_filter_text
 from recollect.memory.values.scope import GLOBAL_USER
 
 SAID = 'Conditions as JSON, URL-encoded, such as {"project": "apollo", "priority": {"gte": 2}}.'

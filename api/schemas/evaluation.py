@@ -22,7 +22,7 @@ from recollect.api.schemas.requests import (
 )
 from recollect.memory.evaluation.cases import MOST_CASES, MOST_EXPECTED, Case
 from recollect.memory.values.errors import InvalidRequest
-from recollect.memory.values.filter_reading import read_filter
+from recollect.memory.values.filtering.reading import read_filter
 from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
 
 ExpectedId = Annotated[str, Field(strict=True, min_length=1, max_length=512), AfterValidator(check_request_text)]

@@ -24,7 +24,7 @@ from recollect.memory.facts.fact_edit import FactEdit
 from recollect.memory.options.model_choice import MOST_INSTRUCTIONS_CHARACTERS, MOST_MODEL_CHARACTERS, PARAMETERS
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.temporal.temporal import read_timezone
-from recollect.memory.values.filter_reading import EXAMPLE, read_filter
+from recollect.memory.values.filtering.reading import EXAMPLE, read_filter
 from recollect.memory.values.further_message import MOST_FURTHER, FurtherMessage
 from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
 from recollect.memory.values.scope import ID_PATTERN, ID_RULE

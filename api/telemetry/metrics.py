@@ -1,6 +1,5 @@
 """`GET /metrics`: the figures that Prometheus scrapes, counted by this process since its start."""
 
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Self
 
@@ -24,6 +23,7 @@ from recollect.memory.ports.chat_model import Usage
 from recollect.memory.ports.observing import UNWATCHED, ModelCall, ModelOperation, Observer, Watched
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.turn import Turn
 
 router = APIRouter(tags=["health"])
@@ -159,7 +159,7 @@ class _Timed:
             histogram.observe(taken)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Figures:
     """What is counted of one model's calls: a counter over all models beside the histogram of its own tokens."""
 

@@ -1,15 +1,15 @@
 """Compares a chat client's history with the turns of a thread, to tell whether it continues them. Pure functions."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from recollect.graph.history import content_text
 from recollect.memory.language.said_hash import comparable
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.turn import Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Saying:
     """A user's message with its answer; `answer` is None where it has none. `turn_id` is that of a stored one."""
 
@@ -28,7 +28,7 @@ class Saying:
         return self.answer == other.answer or comparable(self.answer) == comparable(other.answer)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Followed:
     """How far a history runs along a thread: so many `turns`, so many of them with the same `answers`.
 

@@ -4,13 +4,13 @@ What users said has an indexed hash in the store, so that no scan is needed; the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 from recollect.graph.derived_thread.branches import Saying, followed, sent_sayings, stored_sayings
 from recollect.graph.history import history_fingerprint
 from recollect.memory.memory import Memory
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message
 
@@ -24,7 +24,7 @@ PAGE = 200
 """So many messages are read at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThreadFinder:
     """Finds the thread of one request: the user's `message` behind a `history`.
 

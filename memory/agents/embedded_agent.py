@@ -30,7 +30,7 @@ from recollect.memory.recall.turn_options import TurnOptions, read_options
 from recollect.memory.threads.window import format_messages
 from recollect.memory.values.decision import FactScope
 from recollect.memory.values.fact import FactStatus
-from recollect.memory.values.filter_reading import read_filter
+from recollect.memory.values.filtering.reading import read_filter
 from recollect.memory.values.mem_config import MemoryConfig, Scoped
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import check_text

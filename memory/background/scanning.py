@@ -1,8 +1,9 @@
 """Looks through a list for the items that fit, up to a bound."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from recollect.memory.values.frozen import frozen
 
 Item = TypeVar("Item")
 
@@ -12,7 +13,7 @@ PAGE = 500
 """How many are read at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fitting(Generic[Item]):
     """A page of the items that fit, and whether more follow. `is_complete`: no item before its end was left out."""
 

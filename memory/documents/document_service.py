@@ -21,6 +21,7 @@ from recollect.memory.ports.store import Store
 from recollect.memory.recall.attachments import Attachments
 from recollect.memory.values.document import Attached, Document, DocumentKind, document_id, text_hash
 from recollect.memory.values.errors import Forbidden, NotFound
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import Clock
@@ -38,7 +39,7 @@ _BATCH = 500
 _PIECE = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewDocument:
     """Describes a document to add. Without a `title` it gets the file's own, the file's name or its first line."""
 
@@ -49,7 +50,7 @@ class NewDocument:
     agent_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Upload:
     """Holds a file on the disk, with the name and the content type that its sender gave."""
 
@@ -58,7 +59,7 @@ class Upload:
     content_type: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Content:
     """Holds a document's text, cut into pieces; `hash` is that of the file or text, `pages` None without pages."""
 

@@ -7,7 +7,6 @@ claims of SQLite, batches of an import, answers that wait for their step, wishes
 import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -18,6 +17,7 @@ from recollect.memory.index.serving_embedder import ServingEmbedder
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.threads.recorded_hits import RecordedHits
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 
@@ -51,7 +51,7 @@ class ForeignHolder(DataHolder, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoreHolder(DataHolder):
     """Empties one port of the store with `delete`. The scan counts every row of that port that names the scope."""
 
@@ -68,7 +68,7 @@ class StoreHolder(DataHolder):
         return await self.store.erasures.count(self.name, scope)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexHolder(DataHolder):
     """Empties all collections of the index: the one that serves, and those that were made for other embedders."""
 
@@ -103,7 +103,7 @@ class TypedLinesFiles(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinesHolder(DataHolder):
     """Empties the history of this machine's terminals."""
 
@@ -119,7 +119,7 @@ class LinesHolder(DataHolder):
         return await asyncio.to_thread(self.lines.remaining, scope)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CacheHolder(DataHolder):
     """Empties the query cache of this process: its keys are digests that name no user, so every vector is removed."""
 

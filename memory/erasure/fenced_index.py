@@ -7,7 +7,6 @@ nothing more, or a few small reads where processes share the store.
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from typing_extensions import override
 
@@ -16,6 +15,7 @@ from recollect.memory.index.expected import called_for
 from recollect.memory.ports.forwarding_index import Answer, ForwardingIndex, ForwardingPoints
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import Entry, Point, PointStore, Successor, VectorIndex
+from recollect.memory.values.frozen import frozen
 
 
 class FencedPoints(ForwardingPoints):
@@ -67,7 +67,7 @@ class FencedPoints(ForwardingPoints):
             await self._points.remove(user_id=entry.user_id, ids=[entry.id])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _FencedSuccessor(Successor):
     """Writes a rebuild's points behind the fences too: an erasure may begin while the next collection is filled."""
 

@@ -2,16 +2,16 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.memory.erasure.fences import Fence, Fences
 from recollect.memory.ports.client_records import ClientRecord, ClientRecords
 from recollect.memory.ports.sessions import Session, Sessions
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope, is_id
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FencedClientRecords:
     """Reads, writes and removes client records of single users."""
 
@@ -51,7 +51,7 @@ class FencedClientRecords:
         return await self.records.remove(user_id=user_id, record_id=record_id)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FencedSessions:
     """Reads, writes and removes sessions; a session of one user is written behind that user's fence."""
 

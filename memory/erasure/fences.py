@@ -29,6 +29,7 @@ from datetime import datetime
 from recollect.memory.erasure.seen_tombstones import FOLLOWED_SECONDS, SeenTombstones
 from recollect.memory.ports.erasures import Erasures, Tombstone, keyed_hash, subject_of
 from recollect.memory.values.errors import RecollectError, UserErased
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 logger = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ class _Inside:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fence:
     """Keeps the epochs of `scope` (a user, or a thread and its user) as they were when a writer began."""
 

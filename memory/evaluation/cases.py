@@ -1,10 +1,10 @@
 """A case: a query of a user, and the memories that it has to find."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from recollect.memory.values.filter import Filter
+from recollect.memory.values.filtering.filter import Filter
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.times import iso
 
 MOST_CASES = 5_000
@@ -12,7 +12,7 @@ MOST_EXPECTED = 100
 """The most memories that one case expects."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Case:
     """One case. `expect` are ids of messages (their own, or their importer's) and of facts; `now` (UTC) is the query's.
 

@@ -1,7 +1,7 @@
 """Asks a memory's own search each case, and measures what it finds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from recollect.memory.evaluation.cases import Case
@@ -11,10 +11,11 @@ from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.recall import Recall
 from recollect.memory.recall.recall_options import KINDS
 from recollect.memory.recall.turn_options import read_options
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evaluating:
     """Runs cases through `recall`, one after the other, so that other searches hardly notice."""
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Any
 
 from recollect.memory.evaluation.bootstrap import Interval, mean_intervals
@@ -13,6 +12,7 @@ from recollect.memory.evaluation.outcome import MEASURES, Outcome, report
 from recollect.memory.evaluation.proposing import propose_cases
 from recollect.memory.recall.recall import Recall
 from recollect.memory.values.errors import ConfigurationError, InvalidRequest, Problem
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 
 Json = dict[str, Any]
@@ -20,7 +20,7 @@ OpenRecall = Callable[[MemoryConfig, Sequence[str]], AbstractAsyncContextManager
 """Opens the recall of another configuration over the same data, ready for searches of these users."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evaluation:
     """Measures `recall`, the search that serves; `other` opens the search that it is compared with."""
 

@@ -1,13 +1,13 @@
 """The outcome of a case: the places at which what it expects was found, and why the rest was not."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from recollect.memory.evaluation.cases import Case
 from recollect.memory.evaluation.expected_ids import Known
 from recollect.memory.evaluation.measures import ndcg, percent, recall_at
 from recollect.memory.recall.hit import CandidateTrace
+from recollect.memory.values.frozen import frozen
 
 AT = (5, 10, 25)
 DEPTH = max(AT)
@@ -19,7 +19,7 @@ MEASURES = (*(f"R@{k}" for k in AT), "nDCG")
 Figures = Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Miss:
     """An expected memory that is not among the first hits.
 
@@ -37,7 +37,7 @@ class Miss:
         return {"id": self.id, "rank": self.rank, "stage": self.stage, "reason": self.reason}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """The places from 0 of what the case expects, among the hits, and its misses."""
 

@@ -1,11 +1,12 @@
 """An exchange as an agent elsewhere gives it, and the rules of its texts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
 from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.further_message import MOST_FURTHER, FurtherMessage
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import ID_RULE, is_id
@@ -16,7 +17,7 @@ MOST_AT_ONCE = 100
 MOST_NAME_CHARACTERS = 128
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SaidMessage:
     """One side of an exchange; `created_at` (UTC) None: now, or for a reply the time of its message."""
 
@@ -26,7 +27,7 @@ class SaidMessage:
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GivenExchange:
     """An exchange as it is given: `assistant` None stands for no reply; without `learn` it teaches nothing.
 

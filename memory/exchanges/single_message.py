@@ -1,19 +1,20 @@
 """Stores one message of a thread at a time: a user's begins a turn, an assistant's completes it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from uuid import uuid4
 
 from recollect.memory.memory import Memory
 from recollect.memory.plain_turn import complete
 from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import check_text
 from recollect.memory.values.turn import Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SingleMessage:
     """One message as it is given; `turn_id` and `metadata` are of a user's message alone.
 

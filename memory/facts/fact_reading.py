@@ -4,7 +4,6 @@ Every read is scoped to a user; global facts are those of `GLOBAL_USER`. A forgo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,11 +15,12 @@ from recollect.memory.ports.store import Store
 from recollect.memory.values.errors import NotFound
 from recollect.memory.values.fact import Fact, fact_dict
 from recollect.memory.values.fact_limits import MOST_FACTS
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import Clock
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactPage:
     """Holds a page of facts, the whole dict of the user, and whether more facts follow."""
 
@@ -29,7 +29,7 @@ class FactPage:
     has_more: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactReading:
     """Reads facts for people.
 

@@ -5,7 +5,7 @@ Each verb is scoped to a user; global facts are those of `GLOBAL_USER`. No model
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple, cast
@@ -24,6 +24,7 @@ from recollect.memory.updates.retention import Retention
 from recollect.memory.updates.updater import Updater
 from recollect.memory.values.errors import FactConflict, NotFound
 from recollect.memory.values.fact import Fact, preferred
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import derived_id
 from recollect.memory.values.version import check_version
@@ -40,7 +41,7 @@ class Noted(NamedTuple):
     known: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactService(FactReading):
     """Handles facts for people. A call waits up to `wait_seconds` for updates that are being learned from.
 

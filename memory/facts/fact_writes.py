@@ -1,7 +1,6 @@
 """Fact writes: does the writes of a plan one by one; each of them is idempotent."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.memory.facts.fact_rivals import is_rival, superseded
@@ -9,6 +8,7 @@ from recollect.memory.ports.facts import Facts
 from recollect.memory.values.errors import FactConflict
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.fact_limits import MOST_FACTS
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.planned_write import PlannedWrite
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import from_ms
@@ -17,7 +17,7 @@ _TRIES = 10
 """A write that lost a race reads the fact at most this often."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactWrites:
     """Does planned writes. Leaves what a person has written or pinned since the plan was made."""
 

@@ -8,7 +8,7 @@ kill in between the same call completes what is left. The messages of the conver
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 from recollect.memory.facts.fact_history import tombstone, versions
@@ -21,6 +21,7 @@ from recollect.memory.values import tool_use
 from recollect.memory.values.decision import Change, Proposal, RefusedProposal
 from recollect.memory.values.errors import FactConflict, NotFound, UpdatePending
 from recollect.memory.values.fact import Ended, Fact, fold
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.planned_write import PlannedWrite
 from recollect.memory.values.preview import Preview
 from recollect.memory.values.scope import GLOBAL_USER
@@ -54,7 +55,7 @@ async def family_of(facts: Facts, user_id: str, fact_id: str) -> list[Fact]:
     return list(found.values())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForgottenTraces:
     """Recognises traces of facts in a turn's record: by their ids, and by the texts that they had under their keys."""
 
@@ -177,7 +178,7 @@ def _blank_write(write: PlannedWrite) -> PlannedWrite:
     return replace(write, key=None, value="", statement="", evidence="", tags=())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForgettingPreview:
     """Holds what forgetting a fact removes: all its versions, oldest first, and traces in the records of `turns` turns.
 
@@ -193,7 +194,7 @@ class ForgettingPreview:
         return {"versions": [dict(version) for version in self.versions], "turns": self.turns, "is_all": self.is_all}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Forgetting:
     """Forgets facts in the store and the index."""
 

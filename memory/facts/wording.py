@@ -4,7 +4,6 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from recollect.memory.language.folding import nfkc
 from recollect.memory.language.punctuation import CLOSING_MARKS, asks
@@ -17,6 +16,7 @@ from recollect.memory.values.fact_limits import (
     MOST_TAGS,
     MOST_VALUE_CHARACTERS,
 )
+from recollect.memory.values.frozen import frozen
 
 _MOST_SHOWN_CHARACTERS = 500
 
@@ -44,7 +44,7 @@ _IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0
 _STEM = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wording:
     """Holds a proposal's texts as they would be stored; `problem` says why none of them may be."""
 
@@ -144,7 +144,7 @@ def _is_small_number(term: str) -> bool:
     return len(term) <= 2 and term.isdecimal()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Terms:
     """Holds the telling words of a text, prepared for comparisons with many others."""
 

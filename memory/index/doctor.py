@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import datetime
 from shlex import quote
 from typing import Any
@@ -13,6 +13,7 @@ from recollect.memory.ports.embedder import Embedder
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import Entry, Kind, VectorIndex
 from recollect.memory.updates.delays import Delay, delays_of, summed
+from recollect.memory.values.frozen import frozen
 
 LOOKED_AT_AGAIN = 1_000
 """Up to this many differences of a user are checked a second time, because store and index differ for an instant
@@ -22,7 +23,7 @@ OWED = 500
 _BATCH = 500
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Findings:
     """The counts of one user, or of all.
 
@@ -49,7 +50,7 @@ class Findings:
         return not (self.missing or self.orphaned or self.wrong_fingerprint or self.failed)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """The doctor's findings by user and in all, other embedders' collections, and the reasons of delayed updates."""
 
@@ -124,7 +125,7 @@ async def _each(store: Store) -> AsyncIterator[str]:
             yield user_id
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Examination:
     store: Store
     index: VectorIndex

@@ -12,7 +12,7 @@ from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import Entry, Origin, PointStore, episode, fact_point_id, index_fingerprint
 from recollect.memory.values.document import Passage
 from recollect.memory.values.fact import Fact
-from recollect.memory.values.filter_items import fact_item
+from recollect.memory.values.filtering.items import fact_item
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
 from recollect.memory.values.times import from_ms

@@ -15,6 +15,7 @@ from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import Entry, VectorIndex, fact_point_id
 from recollect.memory.values.errors import RecollectError, is_outage
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.thread_record import ThreadRecord
 
 logger = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ class _Later:
     reads: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Owed:
     """A fact or thread record at one revision, and the entry of its point (None: the point must be removed)."""
 

@@ -3,7 +3,7 @@
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 from uuid import UUID
 
@@ -29,6 +29,7 @@ from recollect.memory.ports.vector_index import (
     indexed_message,
 )
 from recollect.memory.updates.step_work import Deferred, Save, StepWork
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import Update
 
@@ -114,7 +115,7 @@ async def _weigh(texts: Sequence[tuple[str, Sequence[str]]], bulk: Bulk | None) 
     return await off_loop(lambda: documents_weights(texts), [text for text, _ in texts])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexStep(StepWork):
     """Makes the points of a turn's messages. Their ids are derived, so that running it twice has the effect of once.
 
@@ -155,7 +156,7 @@ class IndexStep(StepWork):
         logger.debug("points made", extra={"action": "points_made", "ids": [entry.id for entry in entries]})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RepairOutcome:
     """The counts of a pass over store and points; `ids` are the ids of the points that the store calls for."""
 
@@ -171,7 +172,7 @@ class RepairOutcome:
         return self.added + self.replaced
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexRepair:
     """Makes the points of one user, or of all, equal to the store. `afresh` replaces points that are right, too."""
 
@@ -236,7 +237,7 @@ class IndexRepair:
         return removed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartRepair:
     """The number of points that a repair made (added or replaced), and of orphans that it removed."""
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from recollect.memory.index.expected import expected, orphans
@@ -13,6 +13,7 @@ from recollect.memory.ports.embedder import Embedder
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import PointStore, VectorIndex
 from recollect.memory.values.errors import IndexUnavailable, Rebuilding, RecollectError, is_outage
+from recollect.memory.values.frozen import frozen
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ MOST_PASSES = 5
 """How many passes look for what changed during the pass before. A pass that finds nothing ends them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reindexed:
     """The counts of a rebuild, or with `dry_run` of one that would be made.
 

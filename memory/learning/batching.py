@@ -1,13 +1,13 @@
 """Batching: defers turns of a thread until enough of them wait, and selects those that one call learns from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from recollect.memory.language.trivial import is_trivial
 from recollect.memory.ports.store import Store
 from recollect.memory.threads.window import read_window
 from recollect.memory.updates.step_work import Deferred
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Update
@@ -16,7 +16,7 @@ MOST_PENDING = 1_000
 """At most this many of a user's pending turns are searched for companions."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Batching:
     """Groups LEARN_EVERY turns of a thread into one call. Until the call, the window shows these turns verbatim."""
 

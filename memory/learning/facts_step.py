@@ -38,6 +38,7 @@ from recollect.memory.values.decision import Proposal, RefusedProposal
 from recollect.memory.values.errors import UserErased
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.fact_limits import MOST_FACTS
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.planned_write import PlannedWrite
 from recollect.memory.values.preview import Preview
 from recollect.memory.values.scope import Scope
@@ -60,7 +61,7 @@ _Keep = Callable[[Update, Plan], Awaitable[Update]]
 """Records a plan with the update, does its writes, and returns the update."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _BatchAnswer:
     """Holds the model's answer for one turn of a batch, until that turn's own step plans it."""
 
@@ -383,7 +384,7 @@ class FactsStep(StepWork):
         return _Known(living, [fact for fact in found if not fact.is_living(now)], proposed)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Known:
     living: Sequence[Fact]
     ended: Sequence[Fact]

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from recollect.memory.facts.wording import Terms
 from recollect.memory.language.sentences import sentences
@@ -10,6 +9,7 @@ from recollect.memory.ports.embedder import Embedder
 from recollect.memory.ports.extractor import Said
 from recollect.memory.ports.vector_index import Match, Query, Vector, VectorIndex
 from recollect.memory.values.fact import Fact, by_weight
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 
 SHOWN = 50
@@ -22,7 +22,7 @@ _MOST_TEXTS = 128
 _FIRST_LIMIT = 100
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nomination:
     """Selects known facts, among them all with at least `similarity` (a cosine) to a message or a sentence of it."""
 

@@ -4,7 +4,6 @@ The model sees them so that it does not learn again what a document says already
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from recollect.memory.learning.known_facts import texts_of
 from recollect.memory.ports.documents import Documents
@@ -13,13 +12,14 @@ from recollect.memory.ports.extractor import Said
 from recollect.memory.ports.vector_index import Entry, Query, VectorIndex
 from recollect.memory.recall.attachments import Attachments
 from recollect.memory.recall.verification import verified_passages
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 MOST_PASSAGES = 50
 """At most this many passages are shown, the nearest ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownPassages:
     """Selects passages with at least `similarity` (a cosine) to a message or a sentence of it."""
 

@@ -11,6 +11,7 @@ from recollect.memory.learning.proof.witness import Witness
 from recollect.memory.temporal.dates import Times
 from recollect.memory.values.decision import Change, Proposal, RefusedProposal
 from recollect.memory.values.fact import Fact, fold
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.planned_write import PlannedWrite
 
@@ -18,7 +19,7 @@ CLOCKS = timedelta(seconds=2)
 """The clocks of two processes may disagree by this much: within it the order of learning decides."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Review:
     """Says which changes wait for a person: none, those of facts with a sensitive tag, or all but confirmations.
 
@@ -52,7 +53,7 @@ class Review:
         return self.tools == "all" or (self.tools == "untrusted" and untrusted)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Relearning:
     """Describes that a turn is learned from again, for the `round`-th time (from 1): it adds and updates only.
 
@@ -137,7 +138,7 @@ class PlanRequest:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """Lists what a turn changes, in order, one write for each change, and the refused proposals."""
 

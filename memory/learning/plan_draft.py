@@ -9,6 +9,7 @@ from recollect.memory.learning.plan import PlanRequest, Refusal
 from recollect.memory.learning.proposal_target import ReadProposal
 from recollect.memory.values.decision import Change, Decision, RefusedProposal
 from recollect.memory.values.fact import Fact, fold
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.planned_write import PlannedWrite
 from recollect.memory.values.times import to_ms
 from recollect.memory.values.turn import derived_id
@@ -18,7 +19,7 @@ WAITS = "waits for approval"
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Planned:
     """Holds one change and its write."""
 

@@ -5,19 +5,19 @@ next value begins, and the value before it ends when it begins.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.memory.learning.plan import PlanRequest, Refusal
 from recollect.memory.learning.proposal_target import ReadProposal
 from recollect.memory.values.fact import Fact, preferred
+from recollect.memory.values.frozen import frozen
 
 HISTORY = "it was said before what is known now: history"
 """The reason of a change that writes such a fact."""
 LATER = "a later turn says otherwise"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanPlace:
     """Says from when until when a fact of the past holds, and which fact held before it."""
 

@@ -1,16 +1,17 @@
 """Proposal target: finds the known fact that a proposal is about, and compares the two. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from recollect.memory.facts.wording import Wording, numbers_in
 from recollect.memory.learning.plan import PlanRequest, Refusal
 from recollect.memory.learning.validity import Validity
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.fact import Fact, fold, preferred
+from recollect.memory.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadProposal:
     """Holds a proposal with its checked texts and dates. `doubt` says why its quote does not carry it."""
 

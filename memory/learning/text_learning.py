@@ -5,7 +5,7 @@ in between, the next text that is learned from ends the replaced fact, so that t
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 from uuid import uuid4
 
@@ -20,6 +20,7 @@ from recollect.memory.updates.updater import Updater
 from recollect.memory.updates.user_claim import user_claim
 from recollect.memory.values.decision import Change, RefusedProposal
 from recollect.memory.values.fact_limits import MOST_FACTS
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.text import MOST_MESSAGE_CHARACTERS, check_message
 from recollect.memory.values.times import Clock
@@ -28,7 +29,7 @@ PlanText = Callable[[Scope, str, str, str | None], Awaitable[tuple[Plan, str]]]
 """Plans learning from a scope's text, under the lesson's id; returns the plan and the model's name. Stores nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lesson:
     """Holds what a text has taught, what was refused, and the model that read it."""
 
@@ -45,7 +46,7 @@ class Lesson:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextLearning:
     """Learns from texts. A call waits up to `wait_seconds` for the claim while the user's turns are learned from."""
 

@@ -5,7 +5,7 @@ the writes that were done before it, and has the same result.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from recollect.memory.ports.facts import Facts
 from recollect.memory.values.decision import Change
 from recollect.memory.values.fact import Ended, Fact
 from recollect.memory.values.fact_limits import MOST_FACTS
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.planned_write import PlannedWrite
 from recollect.memory.values.times import from_ms, iso
 from recollect.memory.values.turn import Turn
@@ -26,7 +27,7 @@ _CHANGED = "a person has changed it"
 _BATCH = 500
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TakenBack:
     """Holds one change that is taken back: the fact to undo, the fact to restore, and the change that the user sees."""
 
@@ -35,7 +36,7 @@ class TakenBack:
     restored: Fact | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UndoPlan:
     """Lists what an undo takes back, in order, what it leaves because it has changed since, and the confirmations."""
 
@@ -49,7 +50,7 @@ class UndoPlan:
         return not (self.steps or self.left or self.unconfirmed)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UndoTask:
     """Holds the inputs of a plan: the turn's writes, the facts that they touched (by id), and the living facts.
 

@@ -6,11 +6,11 @@ period lasts through its last: "until May" includes May.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.memory.language.words import word_set
 from recollect.memory.temporal.dates import NOTHING, Dated, Times, read_date
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.period import Period
 
 _SINCE = re.compile(r"\b(?:since|as of|starting(?: in| on)?|beginning(?: in| on)?|seit(?: dem)?|ab(?: dem)?)\s+")
@@ -30,7 +30,7 @@ _MOST_MATCHES = 20
 _Resolve = Callable[[Dated], Period | None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Validity:
     """Holds the period in which a fact holds; None: not said. `problem` says why it is impossible.
 
@@ -43,7 +43,7 @@ class Validity:
     remark: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Said:
     """Holds the dates that a quote names plainly. `from_now_on`: the start lies ahead ("from May on")."""
 

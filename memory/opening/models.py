@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 
 from recollect.memory.learning.extraction.schema import WantedKeys
 from recollect.memory.opening.late_rules import LateRules, offline_rules
@@ -15,10 +14,11 @@ from recollect.memory.ports.summariser import Summariser
 from recollect.memory.providers.catalog import ExtractionChats, open_extraction_chats
 from recollect.memory.providers.roles import extraction_endpoint, extracts_as_given
 from recollect.memory.providers.told_names import GIVEN, told_name
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LearningModels:
     """Holds the models that learn; `name` is the first of EXTRACTION_MODEL, `schema` limits the keys of facts.
 

@@ -1,7 +1,6 @@
 """Wraps models and steps, so that an observer sees each of their calls."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 
 from typing_extensions import override
 
@@ -9,6 +8,7 @@ from recollect.memory.ports.chat_model import ChatReply, ChatRequest, Forwarding
 from recollect.memory.ports.embedder import Embedder, ForwardingEmbedder
 from recollect.memory.ports.observing import Observer
 from recollect.memory.updates.step_work import Deferred, Save, StepWork
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Update
 
@@ -16,7 +16,7 @@ OTHER_MODEL = "other"
 """Label of all models that callers name: their names are text of users, and must not become labels of metrics."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ObservedChat(ForwardingChat):
     """Passes every call on to `chat`, shows it to the observer, and counts its tokens. Pings go past the observer."""
 
@@ -69,7 +69,7 @@ class ObservedEmbedder(ForwardingEmbedder):
             return await super().embed_documents(texts)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ObservedStep(StepWork):
     """Passes every call on to `work`, a kind of step of updates, and shows its runs to the observer."""
 

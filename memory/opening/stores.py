@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -27,6 +26,7 @@ from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.providers.catalog import open_embedder
 from recollect.memory.values.filtering.keys import read_filter_keys
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import IN_MEMORY, MemoryConfig
 from recollect.memory.values.times import Clock, utc_now
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Entered = TypeVar("Entered")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stores:
     """Holds open stores without services: for commands that look at them, or rebuild the index."""
 

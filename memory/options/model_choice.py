@@ -1,12 +1,13 @@
 """Reads what a caller chooses for one turn: another chat model, further instructions, parameters of the model."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from recollect.memory.options.option_rules import Rule, between, text, whole
 from recollect.memory.ports.chat_model import ChatModel
 from recollect.memory.values.errors import InvalidRequest, ModelUnavailable, Problem
+from recollect.memory.values.frozen import frozen
 
 MOST_MODEL_CHARACTERS = 200
 MOST_INSTRUCTIONS_CHARACTERS = 20_000
@@ -18,7 +19,7 @@ REFUSED = frozenset({400, 404, 413, 422})
 """The statuses by which a provider refuses a request for what it says."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelChoice:
     """A caller's choice; None, or no parameters, where the configuration decides. `parameters` have OpenAI's names."""
 

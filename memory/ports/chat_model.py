@@ -2,10 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
 from typing_extensions import override
+
+from recollect.memory.values.frozen import frozen
 
 ChatMessage = Mapping[str, Any]
 """One message in OpenAI's form: `role`, `content`, and `tool_calls` or `tool_call_id` where they apply."""
@@ -20,7 +22,7 @@ FinishReason = Literal["stop", "length", "content_filter"]
 """Why a text ended: the model was done, reached its token limit, or a filter stopped it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolCall:
     """One tool call that a model asks for.
 
@@ -33,7 +35,7 @@ class ToolCall:
     arguments: str | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """Token counts of the provider; 0 where it gives none."""
 
@@ -44,7 +46,7 @@ class Usage:
         return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownMemory:
     """The recalled texts, as values. The offline model answers from them; other models read them in the messages.
 
@@ -59,7 +61,7 @@ class KnownMemory:
     is_kept: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChatRequest:
     """One call of a chat model.
 
@@ -82,7 +84,7 @@ class ChatRequest:
     chosen: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChatReply:
     """A model's answer. `model` is the name that the provider returned, or the requested one."""
 
@@ -141,7 +143,7 @@ class ChatModel(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForwardingChat(ChatModel):
     """Forwards what a wrapper of `chat` leaves as it is; the wrapper itself answers `complete` and `stream`."""
 

@@ -2,10 +2,11 @@
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 MOST_RECORD_CHARACTERS = 8_000_000
@@ -13,7 +14,7 @@ MOST_RECORD_CHARACTERS = 8_000_000
 RecordKind = Literal["open_round", "conversation", "import"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClientRecord:
     """One record of a thread. `content` is plain JSON; `expires_at` (UTC) is None where the record stays.
 

@@ -1,13 +1,13 @@
 """The counts port: how much the store holds, counted by the backend itself."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Protocol
 
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Counted:
     """Counts of what is stored.
 

@@ -2,15 +2,15 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
 from recollect.memory.values.document import DocumentKind
 from recollect.memory.values.errors import Problem, UnreadableDocument
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.text import text_problem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadText:
     """The text of a document: one text a page, or one in all for a kind without pages; its title, where it has one."""
 
@@ -24,7 +24,7 @@ class ReadText:
         return sum(map(len, self.pages))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Walls:
     """The sandbox of a file's reader: the names of the barriers in force, and of those that this machine lacks."""
 

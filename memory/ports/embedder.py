@@ -3,10 +3,12 @@
 import json
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any, Literal, Protocol
 
 from typing_extensions import override
+
+from recollect.memory.values.frozen import frozen
 
 
 class Embedder(Protocol):
@@ -69,7 +71,7 @@ Stage = Literal["filling", "ready", "switched", "dropping"]
 """The other embedder's collection is being filled; holds everything; served until the switch; is being deleted."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EmbedderSpec:
     """An embedder as settings name it: EMBEDDING_MODEL, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL_PATH.
 
@@ -86,7 +88,7 @@ class EmbedderSpec:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EmbedderChoice:
     """The embedder that serves, and the other one with its stage; both None where there is no other one."""
 

@@ -7,17 +7,18 @@ The key is made once, stays in the store, and is shown nowhere: without it no ha
 import hmac
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Protocol
 
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import iso
 
 SECRET_BYTES = 32
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tombstone:
     """The record that a subject was erased.
 
@@ -37,7 +38,7 @@ class Tombstone:
         return self.subject.partition("/")[0]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Erasure:
     """One erasure; once done, it is its receipt. `counts` is how much each data holder had.
 

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Protocol
 
@@ -10,9 +10,10 @@ from recollect.memory.ports.chat_model import Usage
 from recollect.memory.ports.vector_index import Entry
 from recollect.memory.values.decision import Proposal, RefusedProposal
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Said:
     """The texts of one turn: the user's message, and the reply, which is only context.
 
@@ -24,7 +25,7 @@ class Said:
     at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExtractionRequest:
     """The input of an extractor: the turns to learn from (one, or several of a thread, oldest first) and what is known.
 
@@ -38,7 +39,7 @@ class ExtractionRequest:
     passages: Sequence[Entry] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Extraction:
     """The result: `proposals`, what could not be parsed as one (`refused`), and the configured model that answered."""
 

@@ -2,17 +2,17 @@
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from recollect.memory.values.decision import FactScope
 from recollect.memory.values.fact import Fact, FactSource, FactStatus
 from recollect.memory.values.filtering.narrow import ALL, Narrow
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactFilter:
     """Which of a user's facts a list shows; a field that is None does not filter.
 

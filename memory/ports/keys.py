@@ -9,11 +9,11 @@ import hmac
 import re
 import secrets
 from abc import abstractmethod
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
 from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import check_id
 from recollect.memory.values.times import iso
 
@@ -28,7 +28,7 @@ EVERY = "*"
 """Ends the beginning that the ids of a tenant's users have: `acme:*`. No user's id has the character."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Key:
     """The stored data of a key: `digest` is the hex SHA-256 of its secret; `user_id` is set for the role "user".
 

@@ -5,12 +5,13 @@ A session's secret is 256 random bits that the browser alone holds; its SHA-256 
 
 import hashlib
 from abc import abstractmethod
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from recollect.memory.values.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Session:
     """The stored data of a session: whom it lets in, and until when.
 

@@ -2,15 +2,16 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Literal, Protocol
 
 from recollect.memory.ports.chat_model import Usage
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.turn import Exchange
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SummaryTask:
     """The input of a summary: the previous one (None: there is none) and the turns to include, oldest first.
 
@@ -23,7 +24,7 @@ class SummaryTask:
     now: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """The new summary, within its budget; "" where there was nothing to say. `model` names what wrote it."""
 

@@ -2,15 +2,15 @@
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.turn import Message, Turn
 from recollect.memory.values.update import Update
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Claim:
     """The right to work on one user's updates. `generation` rises with each new claim and fences out earlier owners."""
 
@@ -19,7 +19,7 @@ class Claim:
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Backlog:
     """A user's updates that are not done. `oldest` is when the oldest pending one's reply was created (UTC)."""
 

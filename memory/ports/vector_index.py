@@ -4,15 +4,16 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Literal, Protocol
 from zlib import crc32
 
-from recollect.memory.values.filter import Item
-from recollect.memory.values.filter_items import message_item
+from recollect.memory.values.filtering.filter import Item
+from recollect.memory.values.filtering.items import message_item
 from recollect.memory.values.filtering.narrow import NONE, Narrow
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import to_ms
@@ -24,7 +25,7 @@ Channel = Literal["dense", "context", "bm25"]
 Vector = Sequence[float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SparseVector:
     """Token ids and their weights, of equal length."""
 
@@ -32,7 +33,7 @@ class SparseVector:
     values: Sequence[float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """The document that a passage belongs to. The index holds only its `id`, so that the other fields may change.
 
@@ -46,7 +47,7 @@ class Origin:
     page: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """The data of a point, apart from its vectors. `id` is the point's: a UUID derived from its owner.
 
@@ -100,7 +101,7 @@ class Entry:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     """An entry with its vectors by channel, of which `dense` is always there.
 
@@ -119,7 +120,7 @@ class Point:
         return {**said, "metadata": {**said["metadata"], "fingerprint": self.fingerprint}}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Allowance:
     """Holds what a filter lets a search find: these `points`, and those for whose terms and times `terms` holds."""
 
@@ -127,7 +128,7 @@ class Allowance:
     terms: Narrow = NONE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """One search of one channel. `vector` is sparse for `bm25` alone; `limit` is at least 1.
 
@@ -150,7 +151,7 @@ class Query:
     allowed: Allowance | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Match:
     """A found entry. `similarity` is the raw cosine in [-1, 1]; `dense` is set if the query had `with_vectors`."""
 

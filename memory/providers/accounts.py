@@ -1,14 +1,15 @@
 """Reads what Azure, AWS and Google Cloud ask for beside a key, by their own names."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from recollect.memory.providers.presets import Protocol
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AzureAccount:
     """How Azure OpenAI is asked. `ad_token` stands instead of a key; `RENEWED` means one of the machine's identity."""
 
@@ -20,7 +21,7 @@ RENEWED = "default"
 """AZURE_OPENAI_AD_TOKEN where azure-identity gets tokens, and renews them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AwsAccount:
     """A region and its credentials; without any, AWS's client looks for them as it does everywhere."""
 
@@ -31,7 +32,7 @@ class AwsAccount:
     profile: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GoogleAccount:
     """A project; without a file of credentials, Google's client looks for them as it does everywhere."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from recollect.memory.ports.chat_model import ChatReply, FinishReason, ToolCall, Usage
+from recollect.memory.values.frozen import frozen
 
 _FINISHES: Mapping[str, FinishReason] = {
     "length": "length",
@@ -32,7 +33,7 @@ def finish_named(reason: object) -> FinishReason | None:
     return _FINISHES.get(str(reason).lower(), "stop") if reason else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallPart:
     """Part of a tool call in a stream; `index` and `id` say of which one."""
 
@@ -42,7 +43,7 @@ class CallPart:
     arguments: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """One chunk of a stream. What it does not say is None, or empty."""
 

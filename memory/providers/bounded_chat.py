@@ -2,16 +2,16 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import cast
 
 from typing_extensions import override
 
 from recollect.memory.ports.chat_model import ChatReply, ChatRequest, ForwardingChat
 from recollect.memory.providers.wire import AnswerTooLong
+from recollect.memory.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundedChat(ForwardingChat):
     """Asks `chat`, whose replies may have at most `most` characters (MAX_REPLY_CHARACTERS)."""
 

@@ -9,7 +9,6 @@ Who opens, closes: leaving the block closes the connections.
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 
 from recollect.memory.background.bulk import Bulk
@@ -31,6 +30,7 @@ from recollect.memory.providers.extras import imported
 from recollect.memory.providers.presets import Protocol
 from recollect.memory.providers.roles import embedding_endpoint, endpoint, extraction_endpoint, extracts_as_given
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.given import GivenEmbeddings, load_named
 from recollect.memory.values.mem_config import MemoryConfig
 
@@ -51,7 +51,7 @@ async def open_chat_model(config: MemoryConfig) -> AsyncGenerator[ChatModel]:
         yield chat
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExtractionChats:
     """The models that extract facts, in order of preference (at least one).
 

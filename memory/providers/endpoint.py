@@ -1,10 +1,11 @@
 """Names a provider as it is asked: its address, its key, and the settings that errors name; and its models' names."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from recollect.memory.providers.accounts import Account
 from recollect.memory.providers.presets import PRESETS, Preset, Protocol
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 
 NO_KEY = "none-needed"
@@ -23,7 +24,7 @@ KNOWN_DIMENSIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Endpoint:
     """A provider as the configuration names it; `provider` is "" for a server without a preset.
 

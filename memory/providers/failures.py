@@ -6,10 +6,10 @@ can quote the user or the key.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from recollect.memory.values.errors import ModelTimeout, ModelUnavailable
+from recollect.memory.values.frozen import frozen
 
 _TIMEOUTS = frozenset({"APITimeoutError", "TimeoutException", "ReadTimeoutError", "ConnectTimeoutError"})
 _CONNECTIONS = frozenset({"APIConnectionError", "TransportError", "ClientConnectionError", "HTTPClientError"})
@@ -31,7 +31,7 @@ _PASSING = frozenset({408, 409, 425, 429})
 _REFUSED_CONTENT = frozenset({400, 404, 422})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failures:
     """Reads errors for one model. The settings are those that messages name."""
 

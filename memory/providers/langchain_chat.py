@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -16,6 +16,7 @@ from recollect.memory.providers.answer_parts import Piece
 from recollect.memory.providers.asked_chat import Asking
 from recollect.memory.providers.chat_messages import to_langchain, to_piece, to_reply
 from recollect.memory.providers.wire import Allowance, allowing
+from recollect.memory.values.frozen import frozen
 
 Answering = Runnable[Sequence[BaseMessage], AIMessage]
 CALLERS_KEY = "callers_key"
@@ -49,7 +50,7 @@ class Dialect(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenAIDialect(Dialect):
     """OpenAI's own form, passed on unchanged: binding tools for each call would cost more than the call."""
 
@@ -81,7 +82,7 @@ class OpenAIDialect(Dialect):
         return True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NativeDialect(Dialect):
     """Models with a form of their own, through LangChain's `bind_tools`. `json_options` are what asks for JSON.
 

@@ -6,7 +6,6 @@ They come with the extras `anthropic`, `gemini` and `vertex`.
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -23,6 +22,7 @@ from recollect.memory.providers.google.credentials import vertex_options
 from recollect.memory.providers.langchain_chat import LangChainAsking, NativeDialect
 from recollect.memory.providers.native_ping import ping_address
 from recollect.memory.providers.wire import bound
+from recollect.memory.values.frozen import frozen
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -117,7 +117,7 @@ def _anthropic_client(model: BaseChatModel) -> "AsyncAnthropic":
     return client
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _NativeProvider(Provider):
     source: Endpoint
 

@@ -1,17 +1,17 @@
 """Lists each PROVIDER: its base URL, the variable of its key, and its default models. It loads no library."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.frozen import frozen
 
 Protocol = Literal["openai", "azure", "anthropic", "gemini", "bedrock", "vertex"]
 """How a provider is spoken to: OpenAI's protocol, OpenAI's as Azure serves it, or one of its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preset:
     """A provider's OpenAI-compatible base URL (None: another client serves it) and its key's variable.
 

@@ -3,12 +3,13 @@
 A key goes only to its own provider: a role that names another one than the chat's never gets the chat's key.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from recollect.memory.providers.accounts import Account, AzureAccount, account_of
 from recollect.memory.providers.endpoint import NO_KEY, Endpoint
 from recollect.memory.providers.presets import PRESETS, Preset, Protocol, provider_name
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 
 _OWN_ADDRESSES: dict[Protocol, str] = {
@@ -25,7 +26,7 @@ _CREDENTIALS: dict[Protocol, str] = {
 """The settings that stand for a key where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _RoleSettings:
     """The settings of one role, and their names for errors."""
 

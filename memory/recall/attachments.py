@@ -1,7 +1,7 @@
 """Chooses the documents that a search looks into, and those that a turn gets whole."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from time import monotonic
 
 from recollect.memory.ports.store import Store
@@ -10,9 +10,10 @@ from recollect.memory.recall.filtering import allowed_documents
 from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.ranking import recency
 from recollect.memory.values.document import Attached, Document
-from recollect.memory.values.filter import Filter
-from recollect.memory.values.filter_items import document_item
+from recollect.memory.values.filtering.filter import Filter
+from recollect.memory.values.filtering.items import document_item
 from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import Clock
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN
@@ -26,7 +27,7 @@ EMPTY_SECONDS = 1.0
 often than that; a first document that another process adds is found that much later."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SearchableDocuments:
     """The documents whose passages a search may find: by owner their ids, or None for all of that owner's.
 

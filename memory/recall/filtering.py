@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from heapq import nlargest
 
@@ -11,11 +10,12 @@ from recollect.memory.ports.store import Store
 from recollect.memory.ports.timeline import Timeline
 from recollect.memory.ports.vector_index import Allowance, Kind, fact_point_id
 from recollect.memory.recall.known_terms import KnownTerms
-from recollect.memory.values.filter import Filter
-from recollect.memory.values.filter_items import document_item, fact_item, message_item, summary_item
+from recollect.memory.values.filtering.filter import Filter
+from recollect.memory.values.filtering.items import document_item, fact_item, message_item, summary_item
 from recollect.memory.values.filtering.keys import FilterKeys
 from recollect.memory.values.filtering.narrow import ALL, NONE, Narrow
 from recollect.memory.values.filtering.narrowing import narrowing
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message
 
@@ -25,7 +25,7 @@ _Checked = tuple[datetime, str, bool]
 """A time, the id of a point, and whether its item fulfils the filter."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Allowed:
     """Holds what a filter lets a search find, apart from passages. `is_complete`: no item was left unchecked.
 

@@ -1,14 +1,15 @@
 """Tells before anything is read whether a turn is going to search, by what the search before it has seen."""
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 _MOST_SCOPES = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Foresight:
     """Remembers how many turns the last searches found in their scopes, of the last 10,000 of them.
 

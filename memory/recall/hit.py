@@ -1,11 +1,12 @@
 """The result of a recall: its hits, and the trace that explains them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Literal, NamedTuple, get_args
 
 from recollect.memory.ports.vector_index import Entry
 from recollect.memory.recall.repeats import Repeats
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.left_out import MOST_LEFT_OUT, LeftOut, record_of
 from recollect.memory.values.times import iso
 
@@ -23,7 +24,7 @@ Stage = HitStage | DropStage
 _HIT_STAGES = frozenset(get_args(HitStage))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """One recalled memory. `similarity` is the raw cosine in [-1, 1], `recency` in [0, 1], `score` ordered it.
 
@@ -99,7 +100,7 @@ class CandidateTrace(NamedTuple):
         return {"id": self.id, "scores": scores, "stage": self.stage, "reason": self.reason}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recalled:
     """The hits, best first. `trace` yields each candidate's trace when it is called, those of the hits first.
 

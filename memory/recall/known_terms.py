@@ -6,7 +6,7 @@ reason to look at items.
 """
 
 from recollect.memory.ports.filtering.filter_terms import FilterTerms
-from recollect.memory.values.filter import Filter
+from recollect.memory.values.filtering.filter import Filter
 from recollect.memory.values.filtering.keys import FilterKeys
 from recollect.memory.values.filtering.narrow import (
     ALL,

@@ -6,7 +6,7 @@ JSON string in which "<" is escaped, so that nothing remembered can close the bl
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from recollect.memory.language.quoting import quoted_in_block
 from recollect.memory.ports.chat_model import KnownMemory
 from recollect.memory.recall.packing import LONG_SHARE, excerpt
 from recollect.memory.recall.query import prepare_query
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.text import CUT
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN, estimate_tokens, fit_first
@@ -29,7 +30,7 @@ EntryKind = Literal["fact", "note", "summary", "whole", "message", "passage"]
 """A keyed fact, a pinned fact without a key, the summary, a whole document, any other hit ("message"), a passage."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remembered:
     """The fetched parts for one message: the user's facts and notes, the thread's summary, and the HITs, best first.
 
@@ -49,7 +50,7 @@ class Remembered:
         return KnownMemory(self.facts, self.notes, recalled=said, passages=passages, is_kept=is_kept)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BlockEntry:
     """One line of a memory block: quoted, and within its budget. `id` is the fact's or the hit's, where it is known."""
 
@@ -63,7 +64,7 @@ class BlockEntry:
         return estimate_tokens(self.line)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryBlock:
     """A memory block as its entries, in their order; `today` (UTC) dates the hits."""
 

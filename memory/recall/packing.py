@@ -1,12 +1,13 @@
 """Packs ranked hits into a token budget: whole, as excerpts, or not at all. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from recollect.memory.language.sentences import sentences
 from recollect.memory.ports.vector_index import Entry
 from recollect.memory.recall.hit import Hit
 from recollect.memory.threads.summary_text import cut_at_word
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN, estimate_tokens
 
 Relevance = Callable[[str], float]
@@ -22,7 +23,7 @@ GAP = " […] "
 _MOST_PASSAGES = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Packed:
     """The hits that fit, best first, each followed by its neighbours; the ids of dropped hits and of neighbours."""
 

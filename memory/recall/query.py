@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from recollect.memory.index.bm25 import stems, weights_of
 from recollect.memory.language.lexemes import STOP_WORDS
 from recollect.memory.ports.vector_index import SparseVector
 from recollect.memory.temporal.dates import says_time
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.period import Period
 
 SHORTEST_NICKNAME = 3
@@ -35,7 +35,7 @@ _MOST_CHARACTERS = 2_000
 """How much of the text's beginning is searched for names and for what is asked."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PreparedQuery:
     """A search text, taken apart.
 
@@ -58,7 +58,7 @@ class PreparedQuery:
         return len(self.stems.intersection(stems(passage))) / len(self.stems) if self.stems else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Mention:
     name: str
     begin: int

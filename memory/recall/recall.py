@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from recollect.memory.background.unread import may_go_unread
@@ -21,6 +21,7 @@ from recollect.memory.threads.agents_thread import agents_record
 from recollect.memory.threads.window import read_window
 from recollect.memory.values.fact import by_weight, chosen_facts
 from recollect.memory.values.fact_limits import MOST_FACTS
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
@@ -32,7 +33,7 @@ logger = logging.getLogger(__name__)
 NOTHING_MORE = Shown()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recall:
     """The read path in three separate calls, window, facts and search, so that one may fail without the others."""
 

@@ -1,10 +1,10 @@
 """The options of a recall, with every default written once."""
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from recollect.memory.ports.vector_index import Kind
-from recollect.memory.values.filter import Filter
+from recollect.memory.values.filtering.filter import Filter
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
 
 CONFIGURED = (
@@ -16,7 +16,7 @@ Expansion = Literal["thread"]
 KINDS: tuple[Kind, ...] = ("episode", "fact", "summary", "document")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecallOptions:
     """The options of one recall.
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ from recollect.memory.language.folding import folded
 from recollect.memory.ports.vector_index import Entry
 from recollect.memory.recall.ranking import Scored
 from recollect.memory.values.fact import fold
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.times import iso
 
 MOST_IDS = 50
@@ -24,7 +24,7 @@ _SIGNS = re.compile(r"[\W_]+")
 _ASCII_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repeats:
     """How often one speaker said a hit's text, itself included: `first` and `last` are when (UTC).
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from recollect.memory.background.scanning import MOST_CHECKED
 from recollect.memory.ports.vector_index import Entry, Kind
@@ -12,10 +11,11 @@ from recollect.memory.recall.query import PreparedQuery
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.temporal.interval_questions import asks_for_nothing_else
 from recollect.memory.temporal.temporal import Found
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prepared:
     """A search's text, taken apart, with the time that it names. `vector` is the query's, if it was asked for already.
 
@@ -36,7 +36,7 @@ class Prepared:
             self.vector.cancel()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """A search for `text` in `scope`. `shown` are the ids of turns that the caller shows already.
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from recollect.memory.background.long_texts import INLINE_CHARACTERS, off_loop
@@ -37,6 +37,7 @@ from recollect.memory.temporal.temporal import Found
 from recollect.memory.values.errors import IndexUnavailable
 from recollect.memory.values.filtering.keys import read_filter_keys
 from recollect.memory.values.filtering.narrow import ALL, Narrow
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
 
@@ -54,7 +55,7 @@ RECENT = 5
 """How many memories `fallback_recent` returns at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Search:
     """Searches open stores; holds no state of its own."""
 

@@ -2,17 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from recollect.memory.threads.window import ReadWindow
 from recollect.memory.values.errors import StoreUnavailable
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.turn import Exchange
 
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownFacts:
     """The facts that every prompt gets: the keyed ones as a dict, pinned notes as statements.
 
@@ -44,7 +45,7 @@ class SharedRead(Generic[Found]):
             return self._found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SharedReads:
     """Holds what the fetches of one turn share."""
 
@@ -52,7 +53,7 @@ class SharedReads:
     facts: SharedRead[KnownFacts] = field(default_factory=SharedRead[KnownFacts])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shown:
     """Names what a turn shows: the turns and facts that `window` and `facts` read, and further `turns` by their ids.
 

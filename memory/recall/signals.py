@@ -1,12 +1,13 @@
 """The weights of a ranking's signals, by the kind of conversation and of embedder."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from recollect.memory.recall.candidates.candidate import Candidate
+from recollect.memory.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signals:
     """The weight of each signal, 0 or more. Channels are scaled to [0, 1] and summed; the other signals add to the sum.
 

@@ -7,8 +7,8 @@ from recollect.memory.language.punctuation import asks
 from recollect.memory.ports.timeline import Timeline
 from recollect.memory.ports.vector_index import Entry, episode
 from recollect.memory.recall.hit import Hit
-from recollect.memory.values.filter import Filter
-from recollect.memory.values.filter_items import message_item
+from recollect.memory.values.filtering.filter import Filter
+from recollect.memory.values.filtering.items import message_item
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message
 

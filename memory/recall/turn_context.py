@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from recollect.memory.recall.recall import Recall
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.shown import KnownFacts, SharedReads, Shown
 from recollect.memory.values.errors import StoreUnavailable
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
 from recollect.memory.values.tokens import estimate_tokens
@@ -24,7 +25,7 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fetched:
     """The parts of a turn's context; `degraded` names those that could not be fetched, and stayed empty.
 
@@ -60,7 +61,7 @@ class Fetched:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnContext:
     """A turn's context with its memory block; `recall_ms` and `total_ms` are milliseconds."""
 

@@ -7,8 +7,8 @@ from recollect.memory.options.option_rules import Rule, between, flag, one_of, w
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.temporal.temporal import read_timezone
 from recollect.memory.values.errors import InvalidRequest, Problem
-from recollect.memory.values.filter import of_agent
-from recollect.memory.values.filter_reading import read_filter
+from recollect.memory.values.filtering.filter import of_agent
+from recollect.memory.values.filtering.reading import read_filter
 from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
 from recollect.memory.values.scope import check_id
 

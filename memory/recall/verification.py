@@ -5,7 +5,7 @@ shows it. The text of a hit is the store's, never the index's.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from recollect.memory.background.batches import batches
@@ -16,12 +16,13 @@ from recollect.memory.ports.vector_index import Entry, Origin
 from recollect.memory.recall.candidates.candidate import Candidate
 from recollect.memory.recall.hit import CandidateTrace
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.frozen import frozen
 
 _MOST_AT_ONCE = 500
 _GIVEN = "given with the user's facts"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verification:
     """The candidates that the store confirms, and the traces of the dropped ones."""
 

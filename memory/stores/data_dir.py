@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import IO
 
@@ -19,6 +19,7 @@ import portalocker
 
 from recollect.memory.stores.private_folder import make_folder, make_private
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.frozen import frozen
 
 _LOCK = "lock"
 _PRIVATE = 0o600
@@ -26,7 +27,7 @@ _PRIVATE = 0o600
 _TRIES, _PAUSE_SECONDS = 10, 0.02
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Owner:
     """Names the process that holds DATA_DIR and its URL; a field is None where the process has not written it yet.
 

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import IO
@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from recollect.memory.erasure.data_holders import TypedLinesFiles
 from recollect.memory.stores.private_folder import make_folder
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import to_ms
 
@@ -31,7 +32,7 @@ def history_path(data_dir: Path, user_id: str) -> Path:
     return data_dir / _FOLDER / f"{hashlib.sha256(user_id.encode()).hexdigest()}.jsonl"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Typed:
     """A typed line; `at` is in epoch milliseconds."""
 
@@ -40,7 +41,7 @@ class Typed:
     line: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TerminalHistory(TypedLinesFiles):
     """Holds the typed lines of all users in one DATA_DIR. Its calls block: an event loop makes them in a thread."""
 

@@ -2,13 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from typing_extensions import override
 
 from recollect.memory.ports.embedder import EmbedderChoice, EmbedderChoices
 from recollect.memory.ports.filtering.filter_terms import Filling, FilterTerms
+from recollect.memory.values.frozen import frozen
 
 
 class TextRecord(Protocol):
@@ -32,7 +32,7 @@ class _Textual(Protocol):
 Value = TypeVar("Value", bound=_Textual)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueRecord(Generic[Value]):
     """A record of one value, which `of_text` reads as the value's own `as_text` wrote it."""
 

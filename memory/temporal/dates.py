@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from recollect.memory.language.words import word_set
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.period import Period
 
 _MONTHS = {
@@ -87,7 +88,7 @@ _SIGNS_OF_TIME = re.compile("[年月日号週周天昨今明曜時点點]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dated:
     """A date as it was written: with `instant`; or with `year`; or with `month` and without a year."""
 
@@ -178,7 +179,7 @@ def _instant(text: str) -> Dated | None:
     return Dated(instant=utc) if _FIRST_YEAR <= utc.year <= _LAST_YEAR else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Times:
     """The times in a text: whether it names one in words, and its numbers."""
 

@@ -6,7 +6,7 @@ other languages by dateparser, which is imported at the first text that needs it
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
@@ -17,6 +17,7 @@ from recollect.memory.temporal.time_languages import languages_of
 from recollect.memory.temporal.time_leads import Lead, led, read_lead
 from recollect.memory.temporal.time_phrases import Phrase, phrases
 from recollect.memory.temporal.wall_time import Now
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.period import Period
 
 MOST_CHARACTERS = 500
@@ -30,7 +31,7 @@ _PLAIN = str.maketrans("\u017f\u0131\u0130\u212a", "siIK")
 _DIGIT = re.compile(r"\d")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """The time that a text names (UTC, the end exclusive), the words that name it, and the text without them."""
 

@@ -1,13 +1,13 @@
 """Leads: words in front of a time that change it ("since", "the week before", "early"). English and German; pure."""
 
 import re
-from dataclasses import dataclass
 from datetime import timedelta
 
 from recollect.memory.language.words import word_set
 from recollect.memory.temporal import wall_time
 from recollect.memory.temporal.time_phrases import COUNT, UNITS, WEEKDAYS, Phrase, count
 from recollect.memory.temporal.wall_time import Now, Span
+from recollect.memory.values.frozen import frozen
 
 _MOST_CHARACTERS = 60
 """The longest lead; the pattern looks at no more."""
@@ -46,7 +46,7 @@ _TOPICS = word_set("about by for")
 """Words after which a month or a year is a topic ("about June"), not a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lead:
     """The words in front of a time: where they begin, whether they say that a time follows, and each by its role."""
 

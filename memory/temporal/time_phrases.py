@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 
 from recollect.memory.language.words import word_set
 from recollect.memory.temporal import wall_time
 from recollect.memory.temporal.wall_time import Now, Span
+from recollect.memory.values.frozen import frozen
 
 UNITS = {
     word: unit
@@ -103,7 +103,7 @@ def which(found: re.Match[str]) -> int:
     return -1 if found["last"] else 1 if found["next"] else 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Phrase:
     """A span of wall time, and the place of its words in the text."""
 

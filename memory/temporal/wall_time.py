@@ -3,9 +3,9 @@
 A span is two naive datetimes, the second one exclusive. A week begins on Monday.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.period import Period
 
 Span = tuple[datetime, datetime]
@@ -21,7 +21,7 @@ _AROUND = {"week": (3, 4), "month": (15, 15), "year": (183, 183)}
 """Days before the day "… weeks ago", and days from it on, that `ago` includes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Now:
     """The present: the instant in UTC, the user's time zone, and the wall clock there."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from recollect.memory.ports.store import Store
 from recollect.memory.threads.rolling_summary import RollingSummaries, begin_record
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
 from recollect.memory.values.times import Clock
@@ -18,7 +19,7 @@ PAGE = 200
 MOST_SIZES = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Archive:
     """Archives threads in two steps, each of which may be repeated."""
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from typing_extensions import override
 
@@ -12,6 +11,7 @@ from recollect.memory.language.words import word_set
 from recollect.memory.ports.summariser import Summariser, Summary, SummaryTask
 from recollect.memory.threads.summary_text import cut_at_word, summary_sentences
 from recollect.memory.values.fact import fold
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN
 
 MODEL = "extract"
@@ -39,7 +39,7 @@ a telling word, name or number."""
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _RatedLine:
     """One line of a summary: `place` is its order in the conversation, `weight` its importance, 0 or more."""
 

@@ -5,12 +5,12 @@ facts learned from it: they do not belong to the deleted thread or document.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from recollect.memory.ports.store import Store
 from recollect.memory.values import tool_use
 from recollect.memory.values.errors import StoreUnavailable
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.turn import Turn
 
@@ -57,7 +57,7 @@ def of_turn(turn_id: str) -> IsGone:
     return lambda hit: hit.get("turn_id") == turn_id and hit.get("kind") == "episode"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordedHits:
     """Blanks hits in the stored turns."""
 

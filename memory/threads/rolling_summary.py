@@ -6,12 +6,12 @@ while its summary is made, the write finds no record and fails, so that no delet
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.summariser import Summariser, Summary, SummaryTask
 from recollect.memory.threads.summary_prompt import first_call
 from recollect.memory.threads.window import read_window
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import ThreadRecord
@@ -24,7 +24,7 @@ MOST_TURNS = 100
 """How many turns are read from the store at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RollingSummaries:
     """Takes turns into the summaries of threads. If several work on one thread, the first write wins."""
 

@@ -8,8 +8,8 @@ from recollect.memory.transfer.export_lines import Line
 from recollect.memory.transfer.exported import ExportedDocument, ExportedPassage
 from recollect.memory.transfer.plain_values import to_plain
 from recollect.memory.values.document import Document, Passage
-from recollect.memory.values.filter import Filter
-from recollect.memory.values.filter_items import document_item
+from recollect.memory.values.filtering.filter import Filter
+from recollect.memory.values.filtering.items import document_item
 
 _PAGE = 100
 MOST_PART_CHARACTERS = 200_000

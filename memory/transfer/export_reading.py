@@ -1,7 +1,7 @@
 """Reads and checks the lines of an export: strictly, because anybody may have written them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -28,6 +28,7 @@ from recollect.memory.transfer.record_reading import KeptResponse, check_record
 from recollect.memory.values.errors import InvalidRequest
 from recollect.memory.values.fact import Ended, Fact, FactSource
 from recollect.memory.values.fact_limits import MOST_STATEMENT_CHARACTERS, MOST_VALUE_CHARACTERS, MOST_VERSIONS
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.further_message import MOST_FURTHER
 from recollect.memory.values.json_values import json_problem, metadata_problem
 from recollect.memory.values.scope import check_id, is_uuid
@@ -43,7 +44,7 @@ MOST_DOMAIN_CHARACTERS, MOST_SOURCE_CHARACTERS = 64, 2_000
 Line = TypeVar("Line")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Hit:
     """Lists the fields that code relies on in a recorded hit."""
 
@@ -52,7 +53,7 @@ class _Hit:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Recalled:
     window: int
     facts: Mapping[str, str]
@@ -61,7 +62,7 @@ class _Recalled:
     degraded: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _LeftOut:
     """Lists the columns in which a turn keeps the candidates that its search left out."""
 
@@ -75,7 +76,7 @@ class _LeftOut:
     scores: Mapping[str, tuple[float | None, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Block:
     """Lists the columns in which a turn keeps the order of its memory block."""
 
@@ -85,14 +86,14 @@ class _Block:
     costs: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Recorded:
     window_from: int
     left_out: _LeftOut | None = None
     block: _Block | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Source:
     """Lists the fields that code relies on in what a use of a tool found."""
 
@@ -102,7 +103,7 @@ class _Source:
     turn_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _ToolUse:
     """Lists the fields that code relies on in a use of a tool."""
 
@@ -115,7 +116,7 @@ class _ToolUse:
     found: tuple[_Source, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Result:
     """Lists the fields that code relies on in a turn's result."""
 
@@ -131,7 +132,7 @@ class _Result:
     trace_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Version:
     """Lists the fields that code relies on in an earlier version of a fact."""
 

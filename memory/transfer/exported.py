@@ -5,7 +5,7 @@ A turn's lines stand together: its messages, which name their `turn_id`, then th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from recollect.memory.threads.recorded_hits import bounded_result
 from recollect.memory.transfer.import_line import BadLine
 from recollect.memory.values.document import DocumentKind
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.further_message import FurtherMessage
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.thread_record import SummaryBy, ThreadRecord
@@ -21,7 +22,7 @@ from recollect.memory.values.turn import Message, Role, Turn
 from recollect.memory.values.update import Update
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsentPlace:
     """Marks the place of a turn for which an import had no message."""
 
@@ -29,7 +30,7 @@ class AbsentPlace:
     timestamp: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportedMessage:
     """Holds a message of an exported turn. `message_id` is the one that an importer gave it."""
 
@@ -63,7 +64,7 @@ class ExportedMessage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportedTurn:
     """Holds a turn without its messages; `result` and `update` are None while it is unfinished."""
 
@@ -100,7 +101,7 @@ class ExportedTurn:
         return Turn(message, answer, bounded_result(self.result), self.update)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttachedDocument:
     """Names a document that a thread has attached; `shared`: it belongs to everybody."""
 
@@ -109,7 +110,7 @@ class AttachedDocument:
     shared: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportedThread:
     """Holds a thread's record without its summary, and its attached documents. `revision` 0: it has no record."""
 
@@ -148,7 +149,7 @@ class ExportedThread:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportedSummary:
     """Holds a thread's summary and its author."""
 
@@ -158,7 +159,7 @@ class ExportedSummary:
     by: SummaryBy
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportedPassage:
     """Holds a piece of a document's text; `page` counts from 1."""
 
@@ -166,7 +167,7 @@ class ExportedPassage:
     page: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportedDocument:
     """Holds a part (from 1) of a document, and whether it is the last; all parts have the same header.
 

@@ -12,8 +12,8 @@ from recollect.memory.ports.store import Store
 from recollect.memory.transfer.document_export import document_lines
 from recollect.memory.transfer.export_lines import Line, exported_fact, of_types, record_line, thread_lines, turn_lines
 from recollect.memory.values.document import Attached
-from recollect.memory.values.filter import Filter
-from recollect.memory.values.filter_items import fact_item, message_item, summary_item
+from recollect.memory.values.filtering.filter import Filter
+from recollect.memory.values.filtering.items import fact_item, message_item, summary_item
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Turn
 

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, cast
@@ -25,6 +25,7 @@ from recollect.memory.values.fact_limits import (
     MOST_TAGS,
     MOST_VALUE_CHARACTERS,
 )
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.json_values import metadata_problem
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import derived_id
@@ -36,7 +37,7 @@ _FACT_FIELDS = frozenset({"user_id", "key", "value", "timestamp", "tags", "metad
 _SUMMARY_FIELDS = frozenset({"user_id", "thread_id", "content"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportFact:
     """Holds a fact of an import; without a key, `value` is the whole statement. `at` is since when it is so (UTC)."""
 
@@ -56,7 +57,7 @@ class ImportFact:
         return derived_id(self.user_id, "", f"import:{digest}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportSummary:
     """Holds a thread's summary of an import."""
 

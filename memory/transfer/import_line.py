@@ -3,12 +3,13 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, Literal, cast
 
 from recollect.memory.values.errors import InvalidRequest
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.json_values import MOST_METADATA_DEPTH, json_problem
 from recollect.memory.values.scope import check_id
 from recollect.memory.values.text import MOST_MESSAGE_CHARACTERS, MOST_REPLY_CHARACTERS, text_problem
@@ -41,7 +42,7 @@ class BadLine(Exception):
         self.thread = thread
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportMessage:
     """Holds a message of an import; `created_at` is UTC in whole milliseconds."""
 

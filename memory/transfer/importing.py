@@ -22,6 +22,7 @@ from recollect.memory.transfer.line_source import SourceLine, Unreadable, to_lin
 from recollect.memory.transfer.line_types import is_exported, split_type
 from recollect.memory.transfer.restoring import Restoring
 from recollect.memory.values.errors import ImportUnfinished, InvalidRequest, NotFound
+from recollect.memory.values.frozen import frozen
 
 MOST_FAILED = 1_000
 """Most failed lines that are named; further ones are only counted."""
@@ -40,7 +41,7 @@ class SenderGone(Exception):
     """Whoever sends the lines has gone: nobody wants the rest of the work."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportResult:
     """Counts the lines of an import: new ones, those known already, and those that failed (see `MOST_FAILED`).
 

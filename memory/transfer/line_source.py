@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from recollect.memory.transfer.import_line import MOST_LINE_BYTES, MOST_OBJECT_BYTES
+from recollect.memory.values.frozen import frozen
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unreadable:
     """Stands for a line or item that cannot be taken, with the sentence that says why."""
 

@@ -14,13 +14,14 @@ from typing import Any, cast
 from recollect.memory.transfer.export_lines import Line
 from recollect.memory.transfer.file_names import file_name
 from recollect.memory.transfer.front_matter import NoFrontMatter, from_markdown, to_markdown_file
+from recollect.memory.values.frozen import frozen
 
 _SEPARATOR = "<!-- assistant -->"
 _MESSAGE = ("timestamp", "name", "message_id", "metadata", "agent_id", "further")
 _ROLES = ("user", "assistant")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MarkdownFile:
     """Holds one file: its path with "/" between the parts, and its bytes."""
 

@@ -5,14 +5,14 @@ The classes list the fields that code relies on; what else an object has is kept
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from recollect.memory.ports.client_records import MOST_RECORD_CHARACTERS, ClientRecord
 from recollect.memory.transfer.plain_values import Unfit, from_plain
+from recollect.memory.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CalledFunction:
     """A function as a model called it; `arguments` is JSON as the model wrote it."""
 
@@ -20,7 +20,7 @@ class CalledFunction:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClientToolCall:
     """A call of a client's tool."""
 
@@ -28,7 +28,7 @@ class ClientToolCall:
     function: CalledFunction
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChatMessage:
     """A message in OpenAI's form; its content is a text, or parts."""
 
@@ -38,7 +38,7 @@ class ChatMessage:
     tool_call_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeptResponse:
     """A part of a turn or of an open round: what is kept of its response."""
 
@@ -47,7 +47,7 @@ class KeptResponse:
     instructions: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _OpenRound:
     message: str
     metadata: Mapping[str, Any]
@@ -64,7 +64,7 @@ class _OpenRound:
     parts: tuple[Mapping[str, Any], ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Conversation:
     metadata: Mapping[str, str] | None = None
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 from recollect.memory.erasure.fences import Writing
 from recollect.memory.transfer.import_batch import DELETED, FailedLine, Stored, TurnImport
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Step, Update
 
 OTHER_TURN = "turn_id belongs to another turn of this user."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NumberedTurn:
     """Holds a turn and the numbers of its lines."""
 

@@ -1,11 +1,12 @@
 """Collects the reasons for which updates are not done, from steps that wait for a retry or were given up."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
 from recollect.memory.ports.updates import Updates
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.times import iso
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Status, StepName
@@ -15,7 +16,7 @@ LOOKED_AT = 100
 MOST_TOLD = 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delay:
     """One reason for which steps of a kind wait or were given up, and the number of updates that it concerns.
 

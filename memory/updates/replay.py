@@ -1,15 +1,16 @@
 """Retries failed updates: their failed steps become pending again, with all attempts left."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 from recollect.memory.ports.store import Store
 from recollect.memory.updates.updater import Updater
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Step, Update
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replayed:
     """The number of failed updates that were retried, and how many of them are done, failed again or still pending."""
 

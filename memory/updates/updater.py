@@ -20,6 +20,7 @@ from recollect.memory.updates.right_of_way import RightOfWay
 from recollect.memory.updates.step_work import StepWork
 from recollect.memory.updates.user_work import RETRY, UserWork, WorkContext
 from recollect.memory.updates.work_claim import LEASE
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.times import Clock
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import StepName, Update
@@ -33,7 +34,7 @@ claim the interval is longer, because `recorded` wakes the waiter."""
 SWEEP_USERS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _ActiveWork:
     work: UserWork
     task: "asyncio.Task[datetime | None]"

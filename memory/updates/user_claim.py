@@ -4,12 +4,12 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from uuid import uuid4
 
 from recollect.memory.ports.updates import Claim, Updates
 from recollect.memory.updates.work_claim import LEASE
 from recollect.memory.values.errors import StoreUnavailable, UpdatePending
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.times import Clock
 
 logger = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ LOOK_SECONDS = 0.1
 BUSY = "What the user said before is still being learned from; send the request again when that has ended."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HeldClaim:
     """A claim that is renewed for as long as it is held."""
 

@@ -9,7 +9,7 @@ import logging
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,6 +19,7 @@ from recollect.memory.updates.right_of_way import RightOfWay
 from recollect.memory.updates.step_work import StepWork
 from recollect.memory.updates.work_claim import WorkClaim
 from recollect.memory.values.errors import RecollectError, StoreUnavailable, is_outage
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.times import Clock
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Step, StepName, Update, after_failure
@@ -42,7 +43,7 @@ class Fenced(RecollectError):
     code = "fenced"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WorkContext:
     """Holds what the works of all users share: the store, the steps with their slots, and who claims as `owner`.
 
@@ -59,7 +60,7 @@ class WorkContext:
     way: RightOfWay
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Unrecorded:
     """A step that is done, whose record waits, at most `until` (of the loop's time), for that of another step."""
 

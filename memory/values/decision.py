@@ -1,14 +1,16 @@
 """The proposals of a model about facts, and what code makes of them: a closed union of small values."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal
+
+from recollect.memory.values.frozen import frozen
 
 Decision = Literal["add", "update", "delete", "keep"]
 FactScope = Literal["user", "thread", "global"]
 ProposalSource = Literal["extraction", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Proposal:
     """One decision as a model worded it: typed, but not verified yet.
 
@@ -33,7 +35,7 @@ class Proposal:
     untrusted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """One change that a turn made (or confirmed: "keep"). `before` and `after` are values; statements of notes.
 
@@ -57,7 +59,7 @@ class Change:
         return shown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefusedProposal:
     """One proposal that code refused, and the reason."""
 

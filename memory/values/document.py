@@ -1,11 +1,12 @@
 """A user's document: its header, its passages, and the ids derived from them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Literal
 
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import GLOBAL_USER
 from recollect.memory.values.times import iso
 from recollect.memory.values.turn import derived_id
@@ -14,7 +15,7 @@ DocumentKind = Literal["text", "markdown", "html", "pdf", "docx"]
 DocumentStatus = Literal["processing", "done", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Document:
     """A document's header. `user_id` is its owner, or GLOBAL_USER for a document of all users.
 
@@ -73,7 +74,7 @@ class Document:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Passage:
     """A piece of a document's text. `place` counts from 0, `page` from 1 (None where the document has no pages).
 
@@ -97,7 +98,7 @@ class Passage:
         return self.text.strip()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attached:
     """A document attached to a thread, and when (UTC)."""
 
@@ -105,7 +106,7 @@ class Attached:
     attached_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Holdings:
     """Flags: the user has documents of their own (`own`); there are documents of all users (`shared`)."""
 

@@ -3,12 +3,13 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, Literal
 
 from recollect.memory.language.folding import folded
 from recollect.memory.values.decision import Decision, FactScope
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import GLOBAL_USER
 from recollect.memory.values.times import iso
 from recollect.memory.values.version import version_of
@@ -28,7 +29,7 @@ _ASCII_LEFT_OUT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ended:
     """The end of a version of a fact, and its time (UTC): by the turn that superseded or deleted it, or by a person.
 
@@ -46,7 +47,7 @@ class Ended:
         return {"by": self.by, "at": iso(self.at), "turn_id": self.turn_id, "reason": self.reason}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fact:
     """One fact under one id; a fact that a new one supersedes stays under its own id, with `ended`.
 

@@ -1,10 +1,11 @@
 """Further messages of a turn that another agent ran: tool rounds, and a group's other speakers."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.times import iso
 
 FurtherRole = Literal["user", "assistant", "system", "tool"]
@@ -12,7 +13,7 @@ MOST_FURTHER = 100
 """The most further messages of one turn."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FurtherMessage:
     """One of them; `created_at` is UTC in whole milliseconds. Only those of role "user" are evidence for facts."""
 

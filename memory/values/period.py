@@ -1,10 +1,11 @@
 """A period of time, as the index and the store filter by it."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from recollect.memory.values.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Period:
     """The time from `begin` until just before `end`; for an instant, both are equal."""
 

@@ -1,14 +1,14 @@
 """A planned write: what one change writes to the store, recorded before it is done so that a replay does the same."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.memory.values.decision import Decision, FactScope
 from recollect.memory.values.fact import Fact, FactStatus
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.times import from_ms
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlannedWrite:
     """The writes of one change, as plain JSON values (strings, numbers, a tuple of strings), times in epoch ms.
 

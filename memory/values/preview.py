@@ -1,17 +1,17 @@
 """Preview: what learning from a turn again would change, as a person was shown it, until they apply it."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 from recollect.memory.values.decision import Change, Proposal, RefusedProposal
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.planned_write import PlannedWrite
 
 LASTS = timedelta(minutes=15)
 """A preview may be applied for so long."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preview:
     """Holds the plan that was shown at `at` (UTC), with all that is needed to make it again without asking a model.
 

@@ -1,10 +1,10 @@
 """The scope of a call: the user, and maybe the thread, whose memory it may touch. Every call names one."""
 
 import re
-from dataclasses import dataclass
 from uuid import UUID
 
 from recollect.memory.values.errors import InvalidRequest, Problem
+from recollect.memory.values.frozen import frozen
 
 ID_PATTERN = r"[A-Za-z0-9._:@+|~=-]{1,128}"
 ID_RULE = "1-128 characters of [A-Za-z0-9._:@+|~=-]"
@@ -40,7 +40,7 @@ def check_id(field: str, value: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """A user, or one of their threads where `thread_id` is set. Without it, calls concern all of the user's threads."""
 

@@ -1,9 +1,10 @@
 """The record of a thread beside its messages: its title, its rolling summary, and up to where it was archived."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import iso
 from recollect.memory.values.turn import derived_id
@@ -12,7 +13,7 @@ from recollect.memory.values.version import version_of
 SummaryBy = Literal["model", "extract", "person"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThreadRecord:
     """One thread's record; it is stored once any field has a value to keep.
 
@@ -90,7 +91,7 @@ class ThreadRecord:
         return replace(self, **{"revision": self.revision + 1, "indexed": False, **changes})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThreadOverview:
     """One thread in a list: figures of its messages, and its record where it has one. `turns` counts finished ones."""
 

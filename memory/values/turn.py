@@ -2,12 +2,13 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Literal
 from uuid import UUID, uuid5
 
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.further_message import FurtherMessage, further_json
 from recollect.memory.values.left_out import read_record
 from recollect.memory.values.scope import Scope
@@ -46,7 +47,7 @@ def derived_id(user_id: str, turn_id: str, part: str) -> str:
     return str(uuid5(_NAMESPACE, f"{user_id}/{turn_id}/{part}"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Message:
     """One stored message.
 
@@ -137,7 +138,7 @@ def _spoken(own: Message, message: FurtherMessage, place: int) -> Message:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exchange:
     """A finished turn as the window shows it: its two messages."""
 
@@ -155,7 +156,7 @@ class Exchange:
         return tuple(message for message in (*self.user.spoken, self.assistant) if not message.absent)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """A turn as it is stored. `reply`, `result` and `update` are None while it is unfinished.
 

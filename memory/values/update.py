@@ -5,11 +5,12 @@ All of it is plain values and pure functions; `memory/updates/updater.py` does t
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from recollect.memory.values.decision import Change, Proposal, RefusedProposal
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.planned_write import PlannedWrite
 from recollect.memory.values.preview import Preview
 from recollect.memory.values.times import iso
@@ -23,7 +24,7 @@ MAX_BACKOFF_SECONDS = 30.0
 DEFERRED = "It waits for more turns of its thread (LEARN_EVERY)."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One kind of work of an update.
 
@@ -57,7 +58,7 @@ class Step:
         return self.status == "pending" and (self.due_at is None or self.due_at <= now)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Left:
     """A fact that an undo did not change, and why."""
 
@@ -66,7 +67,7 @@ class Left:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Undo:
     """A request to take back what a turn taught: made at `at` (UTC), carried out once `done`.
 
@@ -90,7 +91,7 @@ class Undo:
         return {"at": iso(self.at), "left": [asdict(one) for one in self.left]}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PreviousAnswer:
     """The effects of earlier answers to the turn, which the facts step takes back before it learns from the new one.
 
@@ -104,7 +105,7 @@ class PreviousAnswer:
     done: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Update:
     """The work that a turn owes, step by step, and what the turn has taught.
 

@@ -12,11 +12,12 @@ from recollect.api.cli.sync.texts import fact_text, summary_text, turn_text
 from recollect.api.cli.terminal.client import TerminalClient
 from recollect.memory.transfer.file_names import file_name
 from recollect.memory.values.fact import is_key
+from recollect.memory.values.frozen import frozen
 
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WantedFile:
     """A file that the memory calls for, and the line of the export that it was made of."""
 
@@ -45,7 +46,7 @@ class Snapshot:
         return next((one for one in self.items.values() if one.kind == "fact" and one.id == fact_id), None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemorySide:
     """Reads a user's memory through the service's export.
 

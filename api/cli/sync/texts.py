@@ -1,12 +1,12 @@
 """The files of a synced folder: a fact, a summary or a turn as Markdown, written, read and compared."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from recollect.memory.transfer.front_matter import NoFrontMatter, from_markdown, to_markdown_file
 from recollect.memory.values.fact import is_key
+from recollect.memory.values.frozen import frozen
 
 Json = dict[str, Any]
 _EDITABLE = ("statement", "tags", "importance", "pinned", "valid_from", "valid_to")
@@ -17,7 +17,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 GONE = "The memory no longer has this. Delete this file to write yours anew, or delete both."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactFile:
     """The content of a fact's file. `text` is the value, or the statement where it has no key."""
 

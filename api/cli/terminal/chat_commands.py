@@ -1,7 +1,6 @@
 """The terminal's commands, which begin with `!`."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from rich.console import Console
@@ -13,12 +12,13 @@ from recollect.api.cli.terminal.conversation import Conversation
 from recollect.api.cli.terminal.plain_text import line, safe_line
 from recollect.api.cli.terminal.tables import changes_table, facts_table, hits_table, table, threads_table, turn_tables
 from recollect.api.schemas.answers import UndoAnswer
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import check_id
 
 Confirm = Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Desk:
     """The context of a command: the conversation, the console, and how to ask for a yes, if that is possible."""
 
@@ -32,7 +32,7 @@ class Desk:
             self.conversation.settle()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Command:
     """One command: `argument` names what may follow it (in brackets where it may be left out)."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import httpx
 
@@ -11,10 +10,11 @@ from recollect.api.cli.owner import check_there_is_something, client_at, reachab
 from recollect.api.cli.terminal.client import TerminalClient
 from recollect.memory.agents.address import key_header, service_address, uses_proxies
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import IN_MEMORY
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TerminalConnection:
     """A client, and whether its service keeps its data in this DATA_DIR."""
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from recollect.api.cli.command_context import TALK, AsJson, DataDir, Url, User, read_context
-from recollect.memory.values.filter_reading import read_json_object
+from recollect.memory.values.filtering.reading import read_json_object
 from recollect.memory.values.scope import check_id
 
 app = typer.Typer()

@@ -1,6 +1,5 @@
 """Whose facts an address names: the user's own, or the global ones that the user sees too."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Path, Request
@@ -8,13 +7,14 @@ from fastapi import Depends, Path, Request
 from recollect.api.auth.caller import PathUser, WhoCalls
 from recollect.api.inspector.rendering import segment
 from recollect.api.schemas.requests import Id
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import GLOBAL_USER
 
 GLOBAL = "global"
 """The part of an address that stands before a global fact's id."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Owned:
     """The facts of `owner`, as a page of `user_id` shows them. Who `may_write` sees forms and buttons too."""
 

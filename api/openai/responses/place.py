@@ -1,7 +1,6 @@
 """Finds where a response belongs: its thread, the turn that it continues, and the round whose results it brings."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from recollect.api.openai.callers import wrong
@@ -10,12 +9,13 @@ from recollect.api.openai.responses.items import ReadItems, read_items
 from recollect.api.openai.responses.kept import NONE, KeptResponses
 from recollect.api.openai.responses.requests import ResponseRequest
 from recollect.memory.ports.client_records import ClientRecord
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.turn import Turn
 
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where a response belongs; `thread_id` is None where nothing names the thread.
 

@@ -1,13 +1,12 @@
 """Reads a conversation as its caller sees it: whole, or with the key of an agent what has that agent's label."""
 
-from dataclasses import dataclass
-
 from recollect.api.auth.agent_bounds import check_whole_thread, sees_message, sees_record
 from recollect.api.auth.caller import Caller
 from recollect.api.openai.responses.ids import turn_of_answer, turn_of_further, turn_of_input
 from recollect.memory.memory import Memory
 from recollect.memory.ports.client_records import ClientRecord
 from recollect.memory.values.errors import NotFound
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Exchange, Turn
 
@@ -19,7 +18,7 @@ def record_id(thread_id: str) -> str:
     return f"conversation/{thread_id}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenConversation:
     """The conversation of a thread, as a caller sees it."""
 

@@ -7,11 +7,11 @@ refused with a reason; nothing raises.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from recollect.memory.facts.wording import clean_excerpt
 from recollect.memory.values.decision import Decision, FactScope, Proposal, RefusedProposal
+from recollect.memory.values.frozen import frozen
 
 MOST_CHARACTERS = 200_000
 MOST_ITEMS = 500
@@ -40,7 +40,7 @@ _NUMBER = re.compile(r"[\[(#\s]*(\d{1,6})[\])\s]*")
 _NOT_SHOWN = -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """Holds the decisions that could be read, in their order, and those that could not."""
 

@@ -7,20 +7,20 @@ integer, boolean), `enum`, `const`, `pattern`, `minimum`, `maximum` and `descrip
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from recollect.memory.facts.wording import clean_excerpt
 from recollect.memory.values.decision import Proposal, RefusedProposal
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.fact import Fact, is_key
+from recollect.memory.values.frozen import frozen
 
 _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 _TYPES = frozenset({"string", "number", "integer", "boolean"})
 _MOST_MATCHED_CHARACTERS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WantedKey:
     """Describes one property, and checks its values."""
 
@@ -57,7 +57,7 @@ class WantedKey:
         return number if whole else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WantedKeys:
     """Holds the keys that are learned, in the schema's order."""
 

@@ -5,7 +5,6 @@ none of its negations, and whose key adds nothing. Plain words are not compared:
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
@@ -39,6 +38,7 @@ from recollect.memory.learning.proof.times import SaidTimes, is_month, is_weekda
 from recollect.memory.learning.proof.units import converted_numbers
 from recollect.memory.learning.proof.vocabulary import CASELESS, WORD, Vocabulary, contents
 from recollect.memory.learning.proof.witness import Witness
+from recollect.memory.values.frozen import frozen
 
 _MOST_PLACES, _MOST_SENTENCES = 20, 8
 _MOST_CLAUSES = 40
@@ -48,7 +48,7 @@ _ENGLISH = word_set("i'm i've my the is are was have has don like love live work
 _GENERIC = STOP_WORDS | {"user", "users", "nutzer", "usuario", "utilisateur", "like", "likes", "has", "lives", "works"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProposedFact:
     """Holds what a proposal would store. Its statement may use the `known` names: the user's, and the old fact's.
 

@@ -19,6 +19,7 @@ from recollect.memory.learning.proof.number_words import (
     SIGNS,
     VALUES,
 )
+from recollect.memory.values.frozen import frozen
 
 _DIGITS = re.compile(r"\d+(?:[.,'\u2019]\d+)*")
 _PHRASE = re.compile(r"\d(?:[\d\s().,'\u2019/+\u2010-\u2014-]*\d)?")
@@ -33,7 +34,7 @@ _FOUR_TWENTIES = (4, 20)
 _COUNTED = {**NATIVE_KOREAN, **JAPANESE_COUNTS}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Numbers:
     """Holds the numbers of a quoted text: every reading of each, and its strings of digits without separators."""
 

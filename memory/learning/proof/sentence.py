@@ -3,12 +3,12 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from recollect.memory.language.punctuation import SPACED_ENDS, UNSPACED_ENDS
 from recollect.memory.language.words import word_set
 from recollect.memory.learning.proof.evidence import Heard
 from recollect.memory.learning.proof.negations import denies
+from recollect.memory.values.frozen import frozen
 
 MOST_AROUND = 600
 """A sentence has at most this many characters before its quote, and behind it."""
@@ -40,7 +40,7 @@ _FRAGMENT_WORDS = 4
 _LISTS = ",:;()\u3001"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoldedClause:
     """Holds a folded clause, and whether it denies what it says."""
 
@@ -48,7 +48,7 @@ class FoldedClause:
     denies: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sentence:
     """Holds the sentence around a quote, and the `clauses` that the quote reaches into."""
 

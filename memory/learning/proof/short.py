@@ -2,12 +2,12 @@
 """Short quotes: recognises quotes of one word, and the questions that they answer. Pure."""
 
 import re
-from dataclasses import dataclass
 
 from recollect.memory.language.punctuation import QUESTION_MARKS, SENTENCE_ENDS
 from recollect.memory.language.words import word_set
 from recollect.memory.learning.proof.evidence import heard
 from recollect.memory.learning.proof.vocabulary import CASELESS
+from recollect.memory.values.frozen import frozen
 
 _YES = word_set(
     "yes yeah yep yup sure correct right exactly indeed absolutely definitely true ok okay ja jawohl genau stimmt "
@@ -30,7 +30,7 @@ _HEAVY, _LIGHT = 0.5, 0.25
 _MOST_ASKED = 4_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """Holds a yes or no to a question: `text` is the folded question, `denies` says no."""
 

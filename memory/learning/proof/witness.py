@@ -1,15 +1,15 @@
 """Witness: the message, its time and the question before it, against which claims are proved. Pure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.memory.language.quoted_parts import own_words, speeches, without_speech
 from recollect.memory.learning.proof.evidence import Heard, find_quote, folded_quote, heard
 from recollect.memory.learning.proof.sentence import Sentence, sentence_of
+from recollect.memory.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Witness:
     """Holds a folded message, its time (UTC), and what the assistant said just before (`asked`).
 

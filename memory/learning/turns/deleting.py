@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from recollect.memory.facts.fact_service import FactService
@@ -12,13 +11,14 @@ from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import PointStore
 from recollect.memory.threads.recorded_hits import RecordedHits
 from recollect.memory.values.errors import IndexUnavailable, NotFound
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Turn
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnDeleting:
     """Deletes turns. After a failure the same call completes what is left."""
 

@@ -1,7 +1,7 @@
 """Explaining: shows why a turn answered as it did and what it taught, from its record and what is stored now."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from recollect.memory.background.long_texts import off_loop
@@ -10,6 +10,7 @@ from recollect.memory.learning.turns.rebuilt_block import rebuilt_block, recorde
 from recollect.memory.learning.turns.stored_texts import StoredTexts, TextIds
 from recollect.memory.ports.store import Store
 from recollect.memory.values.errors import NotFound
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.left_out import LeftOut, read_record
 from recollect.memory.values.text import cut
 from recollect.memory.values.times import iso
@@ -22,7 +23,7 @@ MOST_WINDOW = 50
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explaining:
     """Explains turns. `recall_tokens` is RECALL_TOKENS, by which long hits were cut."""
 

@@ -5,7 +5,6 @@ is named as such.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast, get_args
 
@@ -22,6 +21,7 @@ from recollect.memory.recall.memory_block import (
     note_line,
 )
 from recollect.memory.threads.recorded_hits import MOST_CHARACTERS
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.text import CUT
 from recollect.memory.values.turn import Turn
 
@@ -32,7 +32,7 @@ _FIELDS = {"name": None, "role": None, "created_at": ""}
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordedEntry:
     """One entry of a recorded block: see `BlockEntry`."""
 
@@ -41,7 +41,7 @@ class RecordedEntry:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RebuiltEntry:
     """One line of a rebuilt block, with what became of its text since."""
 
@@ -83,7 +83,7 @@ def rebuilt_block(turn: Turn, texts: StoredTexts, *, recall_tokens: int) -> Json
     }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Lines:
     """Makes the lines anew. `recalled` is the `memory` of the turn's result, `at` the time of its reply."""
 

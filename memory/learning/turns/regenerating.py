@@ -7,7 +7,7 @@ learns from the new one. The old answer's point is removed at once, and the inde
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -23,6 +23,7 @@ from recollect.memory.values.errors import (
     UpdatePending,
     UserErased,
 )
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.times import Clock
 from recollect.memory.values.turn import Message, Turn
@@ -95,7 +96,7 @@ def answered_anew(before: Update, owed: Update, *, at: datetime) -> Update:
     return update
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Regenerating:
     """Replaces answers. Waits up to `wait_seconds` while another worker runs the old answer's update.
 

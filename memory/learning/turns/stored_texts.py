@@ -1,13 +1,13 @@
 """Reads the texts that a turn's record names by their ids, as they are stored now."""
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from recollect.memory.background.batches import batches
 from recollect.memory.ports.passages import Passage
 from recollect.memory.ports.store import Store
 from recollect.memory.values.fact import Fact
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import GLOBAL_USER
 from recollect.memory.values.thread_record import ThreadRecord
 from recollect.memory.values.turn import Message
@@ -18,7 +18,7 @@ TextState = Literal["shown", "forgotten", "deleted"]
 _One = TypeVar("_One")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextIds:
     """The ids whose texts are wanted, and what tells where they are: turns of messages, threads of summaries."""
 
@@ -28,7 +28,7 @@ class TextIds:
     passages: Collection[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredText:
     """A text as it is stored now, None unless it is `shown`; who said it and when, of a message."""
 
@@ -37,7 +37,7 @@ class StoredText:
     said: Message | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredTexts:
     """The texts that were found, each by the id under which a search shows it."""
 

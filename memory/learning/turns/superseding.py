@@ -6,13 +6,14 @@ user's message stays among the thread's messages, the reply goes, and what it ta
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from recollect.memory.learning.turns.regenerating import Regenerating, reopen
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import PointStore
 from recollect.memory.updates.updater import Updater
 from recollect.memory.values.errors import IndexUnavailable, UpdatePending
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import not_owed
@@ -23,7 +24,7 @@ REASON = "superseded"
 """Why the steps of a superseded turn are skipped, while what it taught is taken back."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Superseding:
     """Supersedes turns. After a failure the same call completes what is left."""
 

@@ -4,7 +4,7 @@ The request is written into the turn's update, and its facts step does it in the
 kill.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from recollect.memory.index.index_outbox import IndexOutbox
@@ -22,6 +22,7 @@ from recollect.memory.values.errors import (
     Problem,
     UpdatePending,
 )
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.preview import Preview
 from recollect.memory.values.times import Clock, iso
 from recollect.memory.values.turn import Turn
@@ -30,7 +31,7 @@ from recollect.memory.values.update import Left, Step, Undo, Update
 _TRIES = 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnService:
     """Handles turns for people. A call waits up to `wait_seconds` for a turn's update to end.
 

@@ -1,12 +1,13 @@
 """The port of rate leases: the requests that callers may still send, where several processes count them together."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from recollect.memory.values.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class RateLease:
     """The requests that a process asks for at once: `wanted`, out of a bucket of `burst` that fills by `per_second`.
 

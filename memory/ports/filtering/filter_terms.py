@@ -2,11 +2,13 @@
 
 import json
 from abc import abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Protocol
 
+from recollect.memory.values.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Filling:
     """How far the store and an embedder's points have terms of the keys with this `digest`: for users before `place`.
 

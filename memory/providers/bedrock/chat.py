@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from langchain_aws import ChatBedrockConverse
@@ -22,6 +21,7 @@ from recollect.memory.providers.endpoint import Endpoint
 from recollect.memory.providers.failures import Failures
 from recollect.memory.providers.langchain_chat import LangChainAsking, NativeDialect
 from recollect.memory.providers.native_ping import ping_address
+from recollect.memory.values.frozen import frozen
 
 _FIELDS = {
     "temperature": "temperature",
@@ -85,7 +85,7 @@ def _build(bedrock: Bedrock, model: str) -> ThreadedConverse:
     return ThreadedConverse(model=model, client=bedrock.client, threads=bedrock.threads, **bedrock.options)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _BedrockProvider(Provider):
     source: Endpoint
     address: str

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, cast
 
 from botocore.config import Config  # pyright: ignore[reportMissingTypeStubs]
@@ -14,6 +13,7 @@ from pydantic import SecretStr
 from recollect.memory.providers.accounts import AwsAccount
 from recollect.memory.providers.endpoint import Endpoint
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.frozen import frozen
 
 THREADS = 16
 """So many calls at once; the rest wait in line, each within its own timeout."""
@@ -22,7 +22,7 @@ _MAX_ATTEMPTS = 2
 """One retry on the way to a reply, as with other providers."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bedrock:
     """An open client, the threads of its calls, and the options with which LangChain makes another client."""
 

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -12,6 +11,7 @@ from typing import Any, Generic, TypeVar
 import httpx
 
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.frozen import frozen
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class LocalModel(Generic[Loaded]):
         return self._name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalKind(Generic[Loaded]):
     """A kind of local model, such as "embedding model". Errors name `setting` and `path_setting`.
 

@@ -5,10 +5,11 @@ Statements leave out questions, suppositions, the words of others, and quoted or
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from recollect.memory.language.punctuation import SENTENCE_ENDS, UNSPACED_ENDS, asks
 from recollect.memory.language.quoted_parts import own_words, without_speech
+from recollect.memory.values.frozen import frozen
 
 MOST_CHARACTERS = 16_000
 _MOST_SENTENCES = 300
@@ -67,7 +68,7 @@ _REPORTED_BY_NAME = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clause:
     """A clause of a message; `evidence` is its text there, with white space folded.
 
@@ -78,7 +79,7 @@ class Clause:
     evidence: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clauses:
     """The statements and questions of a message."""
 

@@ -1,11 +1,11 @@
 """Defines a finding: what one clause says of the user, before it is compared with known facts."""
 
 import re
-from dataclasses import dataclass
 from zlib import crc32
 
 from recollect.memory.language.folding import nfkd
 from recollect.memory.language.punctuation import SENTENCE_ENDS
+from recollect.memory.values.frozen import frozen
 
 MOST_VALUE_CHARACTERS = 120
 _MOST_KEY_CHARACTERS = 64
@@ -26,7 +26,7 @@ _AFTERTHOUGHT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Extracted:
     """A finding: `key` is `value`, or no longer is where `ends` is true. `evidence` is the clause."""
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from recollect.memory.language.punctuation import asks
 from recollect.memory.language.words import word_set
@@ -11,6 +10,7 @@ from recollect.memory.providers.offline.rules import canonical
 from recollect.memory.providers.offline.tastes import DISLIKES, LIKES
 from recollect.memory.providers.offline.wording import sentence, told_clause
 from recollect.memory.values.fact import fold
+from recollect.memory.values.frozen import frozen
 
 UNKNOWN = "I don't know that yet."
 _MOST_QUOTED_CHARACTERS = 300
@@ -59,7 +59,7 @@ _INTENTS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownTexts:
     """The texts that an answer may use: keyed facts, notes, the user's earlier messages, and passages."""
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from urllib.parse import quote
@@ -10,6 +9,7 @@ from urllib.parse import quote
 from recollect.memory.providers.accounts import RENEWED, AzureAccount
 from recollect.memory.providers.endpoint import Endpoint
 from recollect.memory.providers.extras import imported
+from recollect.memory.values.frozen import frozen
 
 _SCOPE = "https://cognitiveservices.azure.com/.default"
 
@@ -28,7 +28,7 @@ def azure_credentials(source: Endpoint, account: AzureAccount) -> dict[str, Any]
     return {"azure_ad_token": account.ad_token}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AzureCalls:
     """The address and the headers of calls to Azure that go past OpenAI's client."""
 

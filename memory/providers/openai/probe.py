@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -13,6 +12,7 @@ from recollect.memory.providers.openai.plain_client import PlainClient, Refused,
 from recollect.memory.providers.probe import Wanted
 from recollect.memory.providers.verdict import all_of, judge_status, key_refused, unreachable
 from recollect.memory.values.errors import ConfigurationError, ModelUnavailable
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 
 ASK_SECONDS = 2.0
@@ -39,7 +39,7 @@ async def check_compatible(source: Endpoint, wanted: Wanted, config: MemoryConfi
         await all_of(asks)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Check:
     """Asks one OpenAI-compatible server."""
 

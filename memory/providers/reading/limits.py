@@ -1,6 +1,6 @@
 """Limits the pages, characters, memory and time of the process that reads a file."""
 
-from dataclasses import dataclass
+from recollect.memory.values.frozen import frozen
 
 try:
     import resource
@@ -14,7 +14,7 @@ class ForbiddenCall(Exception):
     """Why the file cannot be read, as the end of "it …"."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadingLimits:
     """The limits of a document's pages and characters, of unpacked bytes, and of memory and seconds to read a file."""
 

@@ -1,10 +1,11 @@
 """Writes the queries by which a search asks the index: those that name candidates, and those that score them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from recollect.memory.ports.vector_index import Channel, Entry, Kind, Query, SparseVector, Vector
 from recollect.memory.recall.filtering import Allowed
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope
 
@@ -38,7 +39,7 @@ def depth_for(hits: int) -> int:
     return min(WHOLE_DEPTH, 50 + 5 * hits)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CandidateQuery:
     """A query for candidates by the vectors `dense` and `bm25`: in `scope`, of `kinds`, outside `exclude_turns`.
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from recollect.memory.ports.embedder import Embedder
@@ -16,6 +16,7 @@ from recollect.memory.recall.filtering import Allowed
 from recollect.memory.recall.query import PreparedQuery
 from recollect.memory.recall.repeats import most_repeated
 from recollect.memory.recall.request import Request
+from recollect.memory.values.frozen import frozen
 
 MOST_ROUNDS = 4
 """How often candidates are retrieved again at most, because repeats took the places."""
@@ -23,7 +24,7 @@ MOST_TAGGED = 500
 """How many facts with each wanted tag are read at most, newest first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gathering:
     """Asks the index for candidates; holds no state of its own."""
 

@@ -1,9 +1,9 @@
 """Chooses hits that cover a period, or a subject over time, in place of the few best ones. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from recollect.memory.ports.vector_index import Entry
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.period import Period
 
 MOST_COVERED = 50
@@ -18,7 +18,7 @@ LEAST_SHARE = 0.5
 """The least score of a candidate that is chosen, as a share of the best one's: others are not of the subject."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Coverable:
     """An entry that may be chosen, and its score; 0 where nothing was ranked."""
 

@@ -11,8 +11,8 @@ from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.request import Request
 from recollect.memory.values.fact import Fact
 from recollect.memory.values.fact_limits import MOST_FACTS
-from recollect.memory.values.filter import Filter
-from recollect.memory.values.filter_items import fact_item, message_item
+from recollect.memory.values.filtering.filter import Filter
+from recollect.memory.values.filtering.items import fact_item, message_item
 from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.scope import Scope
 from recollect.memory.values.turn import Message

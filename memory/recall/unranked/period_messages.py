@@ -14,8 +14,8 @@ from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.packing import pack
 from recollect.memory.recall.request import Request
 from recollect.memory.recall.unranked.unranked_hits import merged, unranked
-from recollect.memory.values.filter import Filter
-from recollect.memory.values.filter_items import message_item
+from recollect.memory.values.filtering.filter import Filter
+from recollect.memory.values.filtering.items import message_item
 from recollect.memory.values.filtering.narrow import ALL, Narrow
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope

@@ -10,7 +10,7 @@ from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.ranking import recency
 from recollect.memory.recall.repeats import Repeats, equal
 from recollect.memory.recall.request import Request
-from recollect.memory.values.filter_items import message_item
+from recollect.memory.values.filtering.items import message_item
 from recollect.memory.values.turn import Message
 
 

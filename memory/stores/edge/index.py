@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +19,7 @@ from recollect.memory.stores.edge.running import Running
 from recollect.memory.stores.rebuildable_index import Copying, Generations, RebuildableIndex
 from recollect.memory.values.errors import IndexUnavailable
 from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 Answer = TypeVar("Answer")
@@ -60,7 +60,7 @@ async def open_edge_index(
         others.names.discard(place.name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EdgeLayout:
     """Holds what all generations of a collection have in common.
 

@@ -1,12 +1,13 @@
 """Names the collections of a folder that this process has open: the engine opens none twice."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from recollect.memory.stores.edge.running import Running
+from recollect.memory.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenCollections:
     """Holds the `names` of the open ones, shared by the indexes of a folder.
 

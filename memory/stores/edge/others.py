@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Generator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -19,6 +18,7 @@ from recollect.memory.stores.edge.selection import among, owned_by
 from recollect.memory.stores.edge.shard import close_shard, engine_errors, index_payload, is_damage, open_shard
 from recollect.memory.stores.private_folder import PrivateFolder
 from recollect.memory.values.errors import IndexUnavailable
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ _PAGE = 64
 _PIECE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EdgeOthers:
     """The collections of one folder and base name that do not serve; `open_names` are open in this process."""
 

@@ -5,13 +5,13 @@ import os
 import re
 import shutil
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from recollect.memory.stores.points import generation_name, generation_of, siblings
+from recollect.memory.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EdgePlace:
     """The folders of a collection's generations: `<name>`, then `<name>.r2`, …, in one folder.
 

@@ -23,7 +23,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -44,6 +43,7 @@ from recollect.memory.stores.mongo.connection import (
 )
 from recollect.memory.stores.thread_queue import LocalThreadQueue
 from recollect.memory.values.errors import StoreUnavailable, ThreadBusy
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 LEASE = timedelta(seconds=15)
@@ -55,7 +55,7 @@ _CLOSE_SECONDS = 2.0
 _FORGOTTEN = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Ticket:
     """A place in the queue of the thread with this key; its id reads `owner/uuid`, or `owner/uuid/reply's id`."""
 

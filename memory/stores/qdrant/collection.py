@@ -5,7 +5,7 @@ import logging
 import re
 import warnings
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeVar
 
 from grpc import RpcError, StatusCode
@@ -19,6 +19,7 @@ from recollect.memory.stores.points import BM25, CREATED, DOCUMENT, KIND, TERMS,
 from recollect.memory.stores.qdrant.layout import SERVERS_OWN, CollectionLayout
 from recollect.memory.values.errors import ConfigurationError, IndexUnavailable, RecollectError
 from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys
+from recollect.memory.values.frozen import frozen
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ _BY_GRPC: dict[StatusCode, Trouble] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QdrantServer:
     """The address and key of a Qdrant server. `url` is its HTTP address; gRPC uses its host."""
 

@@ -1,12 +1,12 @@
 """Lays a collection out on a Qdrant server: how it is spread, copied, kept on disk and shrunk."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from qdrant_client import models
 
 from recollect.memory.stores.points import CONTEXT, DENSE
+from recollect.memory.values.frozen import frozen
 
 Quantization = Literal["scalar", "binary"]
 OVERSAMPLING: dict[Quantization, float] = {"scalar": 1.5, "binary": 3.0}
@@ -15,7 +15,7 @@ QUANTILE = 0.99
 """The share of a vector's numbers that a byte spreads over; the few beyond them are cut. Qdrant's advice."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CollectionLayout:
     """Holds what an operator chooses for a collection; None leaves the server's default, or what stands.
 

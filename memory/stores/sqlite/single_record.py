@@ -1,14 +1,13 @@
 """Keeps one record of the whole file: a table of one row, its content as text."""
 
-from dataclasses import dataclass
-
 from typing_extensions import override
 
 from recollect.memory.stores.sqlite.database import SqliteDatabase
 from recollect.memory.stores.text_record import TextRecord
+from recollect.memory.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SingleRecord(TextRecord):
     """The record in the table `table`, a name of our own."""
 

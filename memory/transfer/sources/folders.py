@@ -1,7 +1,6 @@
 """Sorts the files of another agent's folder into those that are read, in order, and those that no reader knows."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from recollect.memory.transfer.line_source import SourceHoldings, Unreadable
@@ -11,6 +10,7 @@ from recollect.memory.transfer.sources.files import Said, read_json
 from recollect.memory.transfer.sources.markdown import entry_files, read_entry_file
 from recollect.memory.transfer.sources.sessions import is_session, messages_in, read_session
 from recollect.memory.transfer.sources.tiered import SUMMARIES, is_tiered, read_tiered
+from recollect.memory.values.frozen import frozen
 
 _DATA = frozenset({".json", ".jsonl", *SUFFIXES})
 """Suffixes of files that may hold memories: those that are not read are named to the user."""
@@ -46,7 +46,7 @@ def sort_files(folder: Path) -> tuple[list[Path], list[str]]:
     return chosen, [str(path.relative_to(folder)) for path in kept if path not in known]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reader:
     """Reads each file of a source by its name, for `user_id`; adds what it reads to `holdings`."""
 

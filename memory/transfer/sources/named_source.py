@@ -4,7 +4,7 @@ A database is read when the lines are iterated over; its driver is imported when
 """
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from recollect.memory.transfer.line_source import SourceHoldings, SourceLine
@@ -14,13 +14,14 @@ from recollect.memory.transfer.sources.files import json_lines, of_files
 from recollect.memory.transfer.sources.folders import Reader, holds_session, is_readable, sort_files
 from recollect.memory.transfer.sources.sessions import PATTERNS
 from recollect.memory.values.errors import InvalidRequest
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 
 _COUNT_BYTES = 1 << 20
 MOST_NAMED = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """Holds a source's lines, their number where it is known beforehand, and the names of what it holds.
 

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, cast
@@ -16,6 +15,7 @@ from recollect.memory.values.fact_limits import (
     MOST_TAGS,
     MOST_VALUE_CHARACTERS,
 )
+from recollect.memory.values.frozen import frozen
 
 Record = Mapping[str, Any]
 
@@ -51,7 +51,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 _KEY_PART = re.compile(r"[a-z0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Home:
     """Holds the user, thread and time (UTC) of a record that names none itself."""
 

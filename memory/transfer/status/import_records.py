@@ -5,13 +5,14 @@ and sentences of errors, never a text of the lines. It is kept for a day.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import uuid4
 
 from recollect.memory.memory import Memory
 from recollect.memory.ports.client_records import ClientRecord
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import iso
 
@@ -25,7 +26,7 @@ LOST = timedelta(seconds=10)
 _THREAD = "imports"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportRecord:
     """One import. `by`: the keyed hash of its caller. `process` has it, and said so last at `beat_at` (UTC).
 
@@ -45,7 +46,7 @@ class ImportRecord:
         return {"import_id": self.id, "status": self.state, **self.said}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportRecords:
     """The records of imports in the store.
 

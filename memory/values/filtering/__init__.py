@@ -1,1 +1,1 @@
-"""Filter keys that are declared, the terms that index an item for filters, and what a filter means in terms."""
+"""Holds what a filter means, the keys that are declared for filters, and the terms by which an index narrows one down."""

@@ -1,13 +1,13 @@
 """The keys of metadata that MEMORY_FILTER_KEYS declares: stores and indexes keep terms of their values."""
 
 import functools
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, cast, get_args
 
 from recollect.memory.values.errors import ConfigurationError
-from recollect.memory.values.filter import RESERVED
-from recollect.memory.values.filter_reading import METADATA, MOST_KEY_CHARACTERS
+from recollect.memory.values.filtering.filter import RESERVED
+from recollect.memory.values.filtering.reading import METADATA, MOST_KEY_CHARACTERS
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.text import text_problem
 
 KeyType = Literal["keyword", "integer", "float", "boolean", "datetime"]
@@ -19,7 +19,7 @@ _TYPES: tuple[str, ...] = get_args(KeyType)
 _SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilterKey:
     """A key of metadata, and the type of the values that are indexed under it.
 
@@ -36,7 +36,7 @@ class FilterKey:
         return _digest(f"{self.type}:{self.name}", 6)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilterKeys:
     """The declared keys, in their order."""
 

@@ -1,21 +1,20 @@
 """Conditions on an item's terms, texts and time, which stores and indexes evaluate by themselves."""
 
-from dataclasses import dataclass
-
 from recollect.memory.values.filtering.terms import TextField
+from recollect.memory.values.frozen import frozen
 
 LEAST_MS, MOST_MS = -(2**53), 2**53
 """Times before and behind every other, in milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HasTerm:
     """Holds for an item that has one of these terms."""
 
     terms: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TermBetween:
     """Holds for an item that has a term at `low` or above it, and below `high`."""
 
@@ -23,7 +22,7 @@ class TermBetween:
     high: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextIn:
     """Holds for an item that has one of these texts in a field."""
 
@@ -31,7 +30,7 @@ class TextIn:
     texts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextBetween:
     """Holds for an item whose field is at `low` or above it, and below `high` (None: without end)."""
 
@@ -40,7 +39,7 @@ class TextBetween:
     high: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CreatedBetween:
     """Holds for an item created at `begin` or later, and before `end`, in epoch milliseconds."""
 
@@ -48,28 +47,28 @@ class CreatedBetween:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Every:
     """Holds for an item for which all parts hold; without parts for every item."""
 
     parts: tuple["Narrow", ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Either:
     """Holds for an item for which one of the parts holds; without parts for none."""
 
     parts: tuple["Narrow", ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Without:
     """Holds for an item for which the part does not."""
 
     part: "Narrow"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Made:
     """Holds for an item whose terms were made with the present keys; what others say of terms is meaningless."""
 

@@ -7,11 +7,10 @@ for items with marks ("a value that has no term") where the filter names declare
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, cast
 
-from recollect.memory.values.filter import (
+from recollect.memory.values.filtering.filter import (
     AllOf,
     AnyOf,
     Condition,
@@ -48,6 +47,7 @@ from recollect.memory.values.filtering.terms import (
     mark,
     time_term,
 )
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.times import from_ms
 
 ItemKind = Literal["episode", "fact", "document"]
@@ -59,7 +59,7 @@ _FIELDS: dict[ItemKind, frozenset[TextField]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Narrowing:
     """The pair that a filter means for items of one kind.
 

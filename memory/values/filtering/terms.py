@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, Literal, cast
 
-from recollect.memory.values.filter import Item, read_instant
+from recollect.memory.values.filtering.filter import Item, read_instant
 from recollect.memory.values.filtering.keys import FilterKey, FilterKeys
 
 Mark = Literal["other", "odd", "long", "several", "empty"]

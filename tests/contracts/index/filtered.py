@@ -6,10 +6,10 @@ from typing import Any
 
 from recollect.memory.ports.vector_index import Allowance, Entry, Point, Query, VectorIndex
 from recollect.memory.recall.known_terms import in_index
-from recollect.memory.values.filter import Item
-from recollect.memory.values.filter_reading import read_filter
+from recollect.memory.values.filtering.filter import Item
 from recollect.memory.values.filtering.narrow import Either, Every, HasTerm, Narrow, TermBetween, Without
 from recollect.memory.values.filtering.narrowing import narrowing
+from recollect.memory.values.filtering.reading import read_filter
 from recollect.memory.values.filtering.terms import item_terms, keys_term
 from recollect.memory.values.scope import Scope
 from tests.contracts.index.points import entry, vector

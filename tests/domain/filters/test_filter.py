@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.memory.values.errors import InvalidRequest
-from recollect.memory.values.filter import Item
-from recollect.memory.values.filter_reading import read_filter, read_filter_text
+from recollect.memory.values.filtering.filter import Item
+from recollect.memory.values.filtering.reading import read_filter, read_filter_text
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 Json = Mapping[str, Any]

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 
 from recollect.memory.values.errors import ConfigurationError
-from recollect.memory.values.filter import Item
-from recollect.memory.values.filter_reading import read_filter
+from recollect.memory.values.filtering.filter import Item
 from recollect.memory.values.filtering.keys import MOST_KEYS, FilterKey, read_filter_keys
 from recollect.memory.values.filtering.narrow import (
     CreatedBetween,
@@ -21,6 +20,7 @@ from recollect.memory.values.filtering.narrow import (
     Without,
 )
 from recollect.memory.values.filtering.narrowing import narrowing
+from recollect.memory.values.filtering.reading import read_filter
 from recollect.memory.values.filtering.terms import item_terms, metadata_terms
 from recollect.memory.values.times import to_ms
 from tests.contracts.random_filters import BEGIN, KEYS, RandomFilters

@@ -18,9 +18,9 @@ from recollect.memory.ports.vector_index import Allowance, Entry, Point, Query, 
 from recollect.memory.stores.edge.index import open_edge_index
 from recollect.memory.stores.sqlite import open_sqlite_store
 from recollect.memory.values.errors import IndexUnavailable
-from recollect.memory.values.filter_reading import read_filter
 from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys, read_filter_keys
 from recollect.memory.values.filtering.narrowing import narrowing
+from recollect.memory.values.filtering.reading import read_filter
 from recollect.memory.values.scope import Scope
 from tests.contracts.store.samples import fact
 from tests.domain.support.indexed import CountingEmbedder, tell

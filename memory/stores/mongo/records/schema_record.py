@@ -1,15 +1,14 @@
 """Keeps one record of the whole database: a document of the `schema` collection, its content as text."""
 
-from dataclasses import dataclass
-
 from pymongo.errors import DuplicateKeyError
 from typing_extensions import override
 
 from recollect.memory.stores.mongo.connection import MARK, SCHEMA, MongoConnection
 from recollect.memory.stores.text_record import TextRecord
+from recollect.memory.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchemaRecord(TextRecord):
     """The record with the id `key`, which names nobody."""
 

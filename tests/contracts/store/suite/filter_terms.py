@@ -11,12 +11,12 @@ from recollect.memory.ports.store import Store
 from recollect.memory.recall.known_terms import KnownTerms
 from recollect.memory.values.document import Document
 from recollect.memory.values.fact import Fact
-from recollect.memory.values.filter import Filter
-from recollect.memory.values.filter_items import document_item, fact_item, message_item
-from recollect.memory.values.filter_reading import read_filter
+from recollect.memory.values.filtering.filter import Filter
+from recollect.memory.values.filtering.items import document_item, fact_item, message_item
 from recollect.memory.values.filtering.keys import NO_KEYS, FilterKeys, read_filter_keys
 from recollect.memory.values.filtering.narrow import MADE, Narrow, without
 from recollect.memory.values.filtering.narrowing import ItemKind, Narrowing, narrowing
+from recollect.memory.values.filtering.reading import read_filter
 from recollect.memory.values.further_message import FurtherMessage
 from recollect.memory.values.period import Period
 from recollect.memory.values.scope import Scope

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast, get_args
 
 from recollect.memory.values.errors import InvalidRequest, Problem
-from recollect.memory.values.filter import (
+from recollect.memory.values.filtering.filter import (
     RESERVED,
     AllOf,
     AnyOf,

@@ -2,7 +2,7 @@
 
 from recollect.memory.values.document import Document
 from recollect.memory.values.fact import Fact
-from recollect.memory.values.filter import Item
+from recollect.memory.values.filtering.filter import Item
 from recollect.memory.values.thread_record import ThreadRecord
 from recollect.memory.values.times import from_ms
 from recollect.memory.values.turn import Message

@@ -6,9 +6,11 @@
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, Literal, cast, get_args
+
+from recollect.memory.values.frozen import frozen
 
 Reserved = Literal["role", "name", "kind", "source", "created_at", "agent_id", "thread_id"]
 """The names that mean a field of the item, not a key of its metadata."""
@@ -25,7 +27,7 @@ _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """An item that a filter looks at: a message, fact, summary or document. None where it has no such field."""
 
@@ -39,7 +41,7 @@ class Item:
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """One condition: `name` is a reserved name, or a key of the metadata; `operand` a tuple for the operator `in`."""
 
@@ -55,7 +57,7 @@ class Condition:
         return self.operator == "ne" if is_missing else _holds(value, self.operator, self.operand)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllOf:
     """A filter that an item fulfils where it fulfils all `parts`."""
 
@@ -66,7 +68,7 @@ class AllOf:
         return all(part.fulfilled(item) for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnyOf:
     """A filter that an item fulfils where it fulfils one of `parts`."""
 
@@ -77,7 +79,7 @@ class AnyOf:
         return any(part.fulfilled(item) for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Not:
     """A filter that an item fulfils where it does not fulfil `part`."""
 
