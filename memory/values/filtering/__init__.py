@@ -1,1 +1,1 @@
-"""Holds what a filter means, the keys that are declared for filters, and the terms by which an index narrows one down."""
+"""Holds what a filter means, the keys declared for filters, and the terms by which an index narrows one down."""
