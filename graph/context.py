@@ -6,7 +6,7 @@ The schema that Studio sees has no fields, because a client-typed one makes its 
 
 from abc import abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from typing_extensions import override
@@ -18,6 +18,7 @@ from recollect.memory.erasure.fences import Fence
 from recollect.memory.options.model_choice import ModelChoice
 from recollect.memory.recall.shown import SharedReads
 from recollect.memory.updates.right_of_way import Passage
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.turn import Message, Turn
 
 
@@ -95,7 +96,7 @@ class Silence(Listener):
         """Ignore it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Context:
     """What Studio may give a run: nothing."""
 
@@ -103,7 +104,7 @@ class Context:
 NO_CHAT = ClientChat()
 
 
-@dataclass(frozen=True)
+@frozen
 class LiveContext(Context):
     """The live things of one run; `accepted` is the turn's message as it was stored before the run began.
 

@@ -9,7 +9,6 @@ import inspect
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from recollect.graph.studio import foreign_holders, is_running, mark_folder
@@ -17,13 +16,14 @@ from recollect.memory.memory import Memory
 from recollect.memory.opening.opening import open_memory
 from recollect.memory.ports.observing import UNOBSERVED, Observer
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.given import load_named
 from recollect.settings import Settings, current_settings, is_traced_by_langsmith
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@frozen
 class Services:
     """The open memory and the agent's configuration.
 

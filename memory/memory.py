@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -39,6 +39,7 @@ from recollect.memory.updates.right_of_way import Passage
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.errors import StoreUnavailable, TurnConflict, UserErased
 from recollect.memory.values.filtering.keys import read_filter_keys
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.scope import Scope, check_id
 from recollect.memory.values.text import check_message
@@ -49,7 +50,7 @@ from recollect.memory.values.update import StepName, Update, owed
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@frozen
 class Memory:
     """An open memory. `memory.opening.open_memory` opens and closes it; it holds no state of its own.
 

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.memory.index.doctor import Report, examine
@@ -15,13 +14,14 @@ from recollect.memory.ports.updates import Backlog
 from recollect.memory.updates.replay import Replayed, replay_failed
 from recollect.memory.updates.retention import Reason
 from recollect.memory.values.errors import RecollectError
+from recollect.memory.values.frozen import frozen
 
 logger = logging.getLogger(__name__)
 
 PING_SECONDS = 3.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Operations:
     """Serves operators. A call waits up to `wait_seconds` for updates that are worked off.
 

@@ -4,8 +4,6 @@ Only the rooms of `memory/` reach into them. The graph, the API and applications
 past those would write past fences, limits and the index that follows.
 """
 
-from dataclasses import dataclass
-
 from recollect.memory.erasure.fences import Fences
 from recollect.memory.index.index_outbox import IndexOutbox
 from recollect.memory.ports.embedder import Embedder
@@ -13,10 +11,11 @@ from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.updates.retention import Retention
 from recollect.memory.updates.updater import Updater
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.times import Clock
 
 
-@dataclass(frozen=True)
+@frozen
 class Parts:
     """Holds what one open memory is made of; `points` makes the index follow facts and thread records."""
 

@@ -1,10 +1,11 @@
 """The settings' rules of who may call, and the check that they do not contradict each other."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 from urllib.parse import urlsplit
 
 from recollect.memory.values.errors import ConfigurationError
+from recollect.memory.values.frozen import frozen
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _SHARED = {"HS256": 32, "HS384": 48, "HS512": 64}
@@ -12,7 +13,7 @@ _SHARED = {"HS256": 32, "HS384": 48, "HS512": 64}
 _PUBLIC = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"})
 
 
-@dataclass(frozen=True)
+@frozen
 class TokenRules:
     """The rules for a JWT: see the settings JWT_…; empty `algorithms` mean the usual ones."""
 
@@ -31,7 +32,7 @@ class TokenRules:
         return self.algorithms or (("HS256",) if self.secret is not None else ("RS256", "ES256"))
 
 
-@dataclass(frozen=True)
+@frozen
 class AccessRules:
     """The rules of who may call, and how often; `forwards_keys`: bearer tokens under /v1 are the chat model's."""
 

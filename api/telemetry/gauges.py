@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from prometheus_client import Metric
@@ -15,6 +14,7 @@ from recollect.memory.operations import Operations
 from recollect.memory.ports.updates import Backlog
 from recollect.memory.updates.retention import REASONS, Reason
 from recollect.memory.values.errors import RecollectError
+from recollect.memory.values.frozen import frozen
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Evictions(Collector):
         yield family
 
 
-@dataclass(frozen=True)
+@frozen
 class Uncounted(Collector):
     """The requests that passed without being counted against RATE_LIMIT_PER_MINUTE."""
 
@@ -56,7 +56,7 @@ class Uncounted(Collector):
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class PendingUpdates(Collector):
     """The pending updates of all users, whichever process will run them."""
 

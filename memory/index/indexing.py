@@ -40,7 +40,7 @@ MOST_PRECEDING = 300
 """The most characters of a message that is used as context of the next one: a longer one would outweigh it."""
 PRECEDING = 3
 """How many messages before a message add their words to its BM25 vector."""
-PLACES, SAMPLED, COMPARED = 16, 64, 8
+PLACES, SAMPLED, COMPARED = 16, 16, 4
 """A start samples the index: the number of places, of points at each, and of those that are compared with the store."""
 
 Indexing = Callable[[str, Sequence[Entry], Mapping[str, Sequence[str]]], Awaitable[None]]

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from importlib import import_module
 
@@ -71,7 +71,7 @@ class _BatchAnswer:
     shown: Sequence[Fact]
 
 
-@dataclass(frozen=True)
+@frozen
 class FactsStep(StepWork):
     """Learns facts from the user's messages, and takes them back.
 

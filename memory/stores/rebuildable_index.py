@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from typing import Protocol
 
 from typing_extensions import override
@@ -14,6 +13,7 @@ from typing_extensions import override
 from recollect.memory.ports.forwarding_index import Answer, ForwardingPoints
 from recollect.memory.ports.vector_index import PointStore, Successor, VectorIndex
 from recollect.memory.values.errors import IndexUnavailable, Rebuilding, RecollectError
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class Generations(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen
 class Copying:
     """An empty successor's points, and what fills them from the current ones without embedding anything again.
 

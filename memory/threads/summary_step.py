@@ -1,7 +1,7 @@
 """The summary step of an update: summarises turns that left the window, and archives a thread that has grown long."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from typing_extensions import override
 
@@ -11,6 +11,7 @@ from recollect.memory.ports.summariser import Summariser
 from recollect.memory.threads.archive import Archive, ThreadSizes
 from recollect.memory.threads.rolling_summary import RollingSummaries
 from recollect.memory.updates.step_work import Deferred, Save, StepWork
+from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
 from recollect.memory.values.thread_record import ThreadRecord
 from recollect.memory.values.times import Clock
@@ -18,7 +19,7 @@ from recollect.memory.values.turn import Turn
 from recollect.memory.values.update import Update
 
 
-@dataclass(frozen=True)
+@frozen
 class SummaryStep(StepWork):
     """Implements `StepWork`. A summary is stored with the position up to which it goes: a second run adds nothing.
 

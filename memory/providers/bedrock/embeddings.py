@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from langchain_aws import BedrockEmbeddings
@@ -16,9 +15,10 @@ from recollect.memory.providers.endpoint import Endpoint
 from recollect.memory.providers.failures import Failures
 from recollect.memory.providers.native_ping import ping_address
 from recollect.memory.providers.remote_embedder import QueryingEmbedder
+from recollect.memory.values.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class _Threaded(Embeddings):
     """BedrockEmbeddings that wait in threads of their own. Most models take one text in each request."""
 

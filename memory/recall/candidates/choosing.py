@@ -15,12 +15,12 @@ def promising(lists: Sequence[Mapping[str, float]], most: int) -> list[str]:
     The first list is by meaning. Beside the `most` are those whose texts may equal one of theirs.
     """
     sums = defaultdict[str, float](float)
-    for scores in lists:
-        low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
-        width = (high - low) or 1.0
+    for scores in filter(None, lists):
+        low = min(scores.values())
+        width = (max(scores.values()) - low) or 1.0
         for found, score in scores.items():
             sums[found] += (score - low) / width + LISTED
-    best = sorted(sums, key=lambda found: (-sums[found], found))
+    best = sorted(sorted(sums), key=sums.__getitem__, reverse=True)  # equal sums stay in the order of the ids
     return best if len(best) <= most else _with_equals(best[:most], best, lists[0])
 
 
@@ -29,6 +29,6 @@ def _with_equals(chosen: Sequence[str], ids: Sequence[str], dense: Mapping[str, 
 
     When repeats are counted, none may be missing. A cosine of 0 says nothing of a text.
     """
-    there = set(chosen)
-    alike = {int(_DIGITS * dense[found]) for found in there if found in dense} - {0}
-    return [found for found in ids if found in there or int(_DIGITS * dense.get(found, 0.0)) in alike]
+    there, parts = set(chosen), {found: int(_DIGITS * cosine) for found, cosine in dense.items()}
+    alike = {parts.get(found, 0) for found in there} - {0}
+    return [found for found in ids if found in there or parts.get(found) in alike]
