@@ -32,6 +32,9 @@ FEW_FACTS = 10
 AFTERWARDS = timedelta(days=7)
 """How long after a period people still speak of what happened in it."""
 LONG_ENOUGH = 300
+_CHANNELS = ("dense", "context", "bm25", "fact")
+"""The channels, in the order in which a candidate has its raw scores."""
+_ALWAYS_TOLD = frozenset({*_CHANNELS, "fused"})
 _READ_CHARACTERS = 1_000
 
 
@@ -71,9 +74,9 @@ def rank(
         columns["answer"] = [used.answer * score for score in _asked_before(entries, asking, _sums(columns))]
     weight = used.thread_for_several if query.asks_for_several else used.thread
     columns["thread"] = [weight * prior for prior in thread_priors(entries, _sums(columns))]
-    names, rows = list(columns), zip(*columns.values(), strict=True)
+    names, rows = (*_CHANNELS, *columns), zip(*columns.values(), strict=True)
     scored = [
-        Scored(candidate, sum(row), _explained(candidate, names, row))
+        Scored(candidate, sum(row), _explained(names, (*candidate.raw, *row)))
         for candidate, row in zip(candidates, rows, strict=True)
     ]
     return sorted(scored, key=lambda one: (-one.score, one.candidate.entry.id))
@@ -98,9 +101,8 @@ def fuse(candidates: Sequence[Candidate], signals: Signals) -> list[float]:
         (signals.bm25, _own_words(candidates, share_of_best([one.bm25 for one in candidates]), near, signals.echo)),
         (signals.fact, spread(fact, lowest=lowest)),
     )
-    return [
-        math.fsum(weight * values[place] for weight, values in weighted if weight) for place in range(len(candidates))
-    ]
+    scaled = [[weight * value for value in values] for weight, values in weighted if weight]
+    return [math.fsum(parts) for parts in zip(*scaled, strict=True)] if scaled else [0.0] * len(candidates)
 
 
 def _own_words(
@@ -265,14 +267,10 @@ def _sums(columns: Mapping[str, Sequence[float]]) -> list[float]:
     return [sum(row) for row in zip(*columns.values(), strict=True)]
 
 
-def _explained(candidate: Candidate, names: Sequence[str], parts: Sequence[float]) -> dict[str, float]:
-    """Return the raw scores of the channels, and those of the named `parts` that are not 0."""
-    _, dense, context, bm25, fact, _ = candidate
-    found = dict[str, float]()
-    for name, raw in (("dense", dense), ("context", context), ("bm25", bm25), ("fact", fact)):
-        if raw is not None:
-            found[name] = raw
-    for name, part in zip(names, parts, strict=True):
-        if part or name == "fused":
-            found[name] = part
-    return found
+def _explained(names: Sequence[str], parts: Sequence[float | None]) -> dict[str, float]:
+    """Return the named `parts` that a candidate has, without signals that are 0."""
+    return {
+        name: part
+        for name, part in zip(names, parts, strict=True)
+        if part or (part is not None and name in _ALWAYS_TOLD)
+    }

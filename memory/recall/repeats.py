@@ -91,9 +91,11 @@ def equal(entries: Sequence[Entry], begun: Sequence[Sequence[int]] | None = None
     for form in _FORMS:
         alone += [group for group in groups if len(group) == 1]
         groups = [part for group in groups if len(group) > 1 for part in _by_text(entries, group, form)]
-    for group in groups:
-        group.sort(key=lambda place: _age(entries[place]), reverse=True)
-    return sorted([*alone, *groups], key=min)
+    ordered = sorted([*alone, *groups])  # by their first places, because each list ascends
+    for group in ordered:
+        if len(group) > 1:
+            group.sort(key=lambda place: _age(entries[place]), reverse=True)
+    return ordered
 
 
 def most_repeated(entries: Iterable[Entry]) -> list[Entry]:

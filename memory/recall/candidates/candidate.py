@@ -21,6 +21,11 @@ class Candidate(NamedTuple):
     vector: Vector | None = None
 
     @property
+    def raw(self) -> "tuple[float | None, ...]":
+        """Return the raw scores of the channels `dense`, `context`, `bm25` and `fact`."""
+        return self[1:5]
+
+    @property
     def similarity(self) -> float:
         """Return the raw cosine of its text, on which thresholds act; 0 where it has none."""
         return 0.0 if self.dense is None else self.dense

@@ -12,7 +12,7 @@ from recollect.memory.background.batches import batches
 from recollect.memory.ports.vector_index import Entry, Match, Point, PointStore, Query
 from recollect.memory.stores.edge.engine_threads import EngineThreads
 from recollect.memory.stores.edge.place import mark_deleted
-from recollect.memory.stores.edge.point_counts import PointCounts
+from recollect.memory.stores.edge.point_counts import FEW, FEW_BESIDE, PointCounts
 from recollect.memory.stores.edge.point_reader import Comparing, PointReader
 from recollect.memory.stores.edge.running import Running
 from recollect.memory.stores.edge.selection import among, named, owned_by, owner_of, params_of
@@ -145,7 +145,8 @@ class EdgeCollection(PointStore):
         asked = [(query, checked_query(query, self._dimension)) for query in queries]
         if not asked:
             return []
-        return await self._read_of(queries[0].scope.user_id, lambda: self._reader.ranked(asked))
+        few = FEW_BESIDE if all(query.ids is not None for query in queries) else FEW
+        return await self._read_of(queries[0].scope.user_id, lambda: self._reader.ranked(asked), few=few)
 
     @override
     async def fingerprints(self, ids: Sequence[str]) -> dict[str, str | None]:
@@ -336,9 +337,9 @@ class EdgeCollection(PointStore):
         with contextlib.suppress(OSError):  # as `close_shard` does: not an error at the end
             self._folder.check()
 
-    async def _read_of(self, user_id: str, work: Callable[[], Answer]) -> Answer:
-        """Read what grows with the user's points, which are counted the first time."""
-        are_few = self._counts.are_few(user_id)
+    async def _read_of(self, user_id: str, work: Callable[[], Answer], *, few: int = FEW) -> Answer:
+        """Read what grows with the user's points, which are counted the first time: `few` are read shortly."""
+        are_few = self._counts.are_few(user_id, few)
         if are_few is not None:
             return await (self._threads.read_shortly if are_few else self._threads.read)(work)
 

@@ -1,4 +1,4 @@
-"""Tells which users have so few points that the event loop itself may search them."""
+"""Tells which users have so few points that the event loop itself may read them."""
 
 from collections.abc import Iterable
 
@@ -9,6 +9,8 @@ from recollect.memory.values.scope import Scope
 
 FEW = 500
 """So many points are searched in less than a millisecond, holding the interpreter's lock in any thread."""
+FEW_BESIDE = 50_000
+"""Beside so many points of the user a few that are named are scored in 2 ms: a word's weight asks how many hold it."""
 _MOST_USERS = 100_000
 """About 15 MB."""
 
@@ -20,10 +22,10 @@ class PointCounts:
         self._shard = shard
         self._counts: dict[str, int] = {}
 
-    def are_few(self, user_id: str) -> bool | None:
-        """Tell whether the user has at most `FEW` points; None where they were not counted."""
+    def are_few(self, user_id: str, few: int) -> bool | None:
+        """Tell whether the user has at most `few` points; None where they were not counted."""
         counted = self._counts.get(user_id)
-        return None if counted is None else counted <= FEW
+        return None if counted is None else counted <= few
 
     def count(self, user_id: str) -> None:
         """Count the user's points, unless they are counted."""
