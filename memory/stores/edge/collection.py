@@ -145,7 +145,8 @@ class EdgeCollection(PointStore):
         asked = [(query, checked_query(query, self._dimension)) for query in queries]
         if not asked:
             return []
-        few = FEW_BESIDE if all(query.ids is not None for query in queries) else FEW
+        are_named = all(query.ids is not None and query.allowed is None for query in queries)
+        few = FEW_BESIDE if are_named else FEW  # a filter may allow thousands of points
         return await self._read_of(queries[0].scope.user_id, lambda: self._reader.ranked(asked), few=few)
 
     @override
