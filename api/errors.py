@@ -17,8 +17,8 @@ from typing_extensions import override
 
 from recollect.api.headers import security_headers
 from recollect.api.openai_errors import in_openais_form, is_openais
-from recollect.api.schemas.answers import ErrorAnswer
 from recollect.api.schemas.requests import ONE, SEVERAL
+from recollect.api.schemas.schema_names import answer_of
 from recollect.memory.values.errors import (
     Busy,
     Conflict,
@@ -79,9 +79,9 @@ PROBLEMS: Mapping[str, str] = {
 
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    422: {"model": ErrorAnswer, "description": "The request is not valid: `details` names each field."},
-    "4XX": {"model": ErrorAnswer, "description": "See `error.code`."},
-    "5XX": {"model": ErrorAnswer, "description": "See `error.code`; with a `turn_id` the turn is repeatable."},
+    422: answer_of("ErrorAnswer", "The request is not valid: `details` names each field."),
+    "4XX": answer_of("ErrorAnswer", "See `error.code`."),
+    "5XX": answer_of("ErrorAnswer", "See `error.code`; with a `turn_id` the turn is repeatable."),
 }
 
 

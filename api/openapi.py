@@ -1,12 +1,13 @@
 """The OpenAPI text, with examples that show null as null: FastAPI omits every None from the whole document."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from fastapi import FastAPI
+from pydantic.json_schema import models_json_schema
 
 from recollect.api.openai_errors import is_openais
-from recollect.api.schemas.answers import EXAMPLE_TURN
+from recollect.api.schemas.schema_names import PLACE, EarlyAnswer
 
 SHOWING_A_TURN = (
     ("/api/agent", "post"),
@@ -39,11 +40,14 @@ def install_openapi(app: FastAPI, *, most_characters: Callable[[], int], add_rou
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
+            from recollect.api.schemas import answers
+
             add_routes()
             described = FastAPI.openapi(app)
+            _add_early_answers(described["components"])
             for path, method in SHOWING_A_TURN:
                 answer = described["paths"][path][method]["responses"]["200"]
-                answer["content"]["application/json"]["example"] = EXAMPLE_TURN
+                answer["content"]["application/json"]["example"] = answers.EXAMPLE_TURN
             for path in filter(is_openais, described["paths"]):
                 for operation in described["paths"][path].values():
                     # Invalid requests answer 400 there; FastAPI gives every route the application's 422.
@@ -59,6 +63,15 @@ def install_openapi(app: FastAPI, *, most_characters: Callable[[], int], add_rou
         return app.openapi_schema
 
     app.openapi = document
+
+
+def _add_early_answers(components: dict[str, Any]) -> None:
+    """Add the schemas of answers that routes only name, with those that they consist of."""
+    from recollect.api.schemas import answers
+
+    named = [(getattr(answers, name), "serialization") for name in get_args(EarlyAnswer)]
+    _, found = models_json_schema(named, ref_template=PLACE)
+    components["schemas"] = dict(sorted({**found["$defs"], **components["schemas"]}.items()))
 
 
 def _correct(operation: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from recollect.api.middleware.connection import Connection
 from recollect.api.middleware.connections import ConnectionLimits, Connections, raise_open_files
 from recollect.graph.turns import TurnRunner
 from recollect.memory.background.interpreter import settle_interpreter
+from recollect.memory.language.late_pattern import compile_late_patterns
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.frozen import frozen
 
@@ -93,10 +94,11 @@ async def _serve(
 
 
 async def _settle(app: FastAPI) -> None:
-    """Settle the interpreter once the last library is imported; see `serving.py`, which has stopped its collections."""
+    """Settle the interpreter once all is imported and compiled; see `serving.py`, which has stopped its collections."""
     turns: TurnRunner | None = getattr(app.state, "turns", None)
     if turns is not None and turns.graph.loading is not None:
         await asyncio.wait([turns.graph.loading])
+    await asyncio.to_thread(compile_late_patterns)
     settle_interpreter()
 
 

@@ -5,8 +5,8 @@ from fastapi.responses import StreamingResponse
 
 from recollect.api.auth.caller import WhoCalls
 from recollect.api.json_answer import JsonAnswer
-from recollect.api.schemas.answers import EXAMPLE_TURN, TurnAnswer
 from recollect.api.schemas.requests import AgentRequest
+from recollect.api.schemas.schema_names import answer_of
 from recollect.api.sse import stream_turn
 from recollect.api.state import OpenServices, OpenTurns
 from recollect.graph.resources import Services
@@ -30,12 +30,7 @@ STREAMED = (
     response_model=None,
     summary="Run one turn of the agent",
     description="Recall, answer, store, and learn afterwards. " + STREAMED,
-    responses={
-        200: {
-            "model": TurnAnswer,
-            "content": {"application/json": {"example": EXAMPLE_TURN}, "text/event-stream": {}},
-        }
-    },
+    responses={200: {"content": {**answer_of("TurnAnswer")["content"], "text/event-stream": {}}}},
 )
 async def run_agent(
     body: AgentRequest, turns: OpenTurns, services: OpenServices, caller: WhoCalls

@@ -4,14 +4,14 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from recollect.api.auth.admission import OpenAdmission
-from recollect.api.schemas.answers import HealthAnswer, ReadyAnswer
+from recollect.api.schemas.schema_names import answer_of
 from recollect.api.state import OpenMemory
 from recollect.api.version import VERSION
 
 router = APIRouter(tags=["health"])
 
 
-@router.get("/health", response_model=None, summary="What runs here", responses={200: {"model": HealthAnswer}})
+@router.get("/health", response_model=None, summary="What runs here", responses={200: answer_of("HealthAnswer")})
 async def get_health(memory: OpenMemory, admission: OpenAdmission) -> JSONResponse:
     """Version, backends, models, what these fall back to or is not in force; asks nobody, names no secret."""
     walls = await memory.documents.walls()
@@ -31,7 +31,7 @@ async def get_health(memory: OpenMemory, admission: OpenAdmission) -> JSONRespon
     "/health/ready",
     response_model=None,
     summary="Whether every backend answers",
-    responses={200: {"model": ReadyAnswer}, 503: {"model": ReadyAnswer, "description": "Some backends are down."}},
+    responses={200: answer_of("ReadyAnswer"), 503: answer_of("ReadyAnswer", "Some backends are down.")},
 )
 async def get_ready(memory: OpenMemory) -> JSONResponse:
     """Ask each backend; 503 with the names of those that are down."""

@@ -1,11 +1,11 @@
 """Wording: checks which texts of a proposal may be stored, and which facts they name. Pure."""
 
 import math
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from recollect.memory.language.folding import nfkc
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.punctuation import CLOSING_MARKS, asks
 from recollect.memory.language.words import word_set
 from recollect.memory.values.decision import Proposal
@@ -38,9 +38,9 @@ _NAMES_LITTLE = word_set(
     "favourite favorite name names named called"
 )
 """Words that many facts hold: they name a fact only if the text has no other telling word."""
-_NUMBERS = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
-_WORDS = re.compile(r"[^\W_]+")
-_IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+")
+_NUMBERS = late_pattern(r"[-+]?\d+(?:[.,]\d+)*")
+_WORDS = late_pattern(r"[^\W_]+")
+_IDEOGRAPHS = late_pattern("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+")
 _STEM = 4
 
 

@@ -9,15 +9,17 @@ import re
 import unicodedata
 from itertools import islice
 
+from recollect.memory.language.late_pattern import late_pattern
+
 MOST_MARKS = 30
 """The most combining marks on one letter."""
 # A mark is no word character, but for the two halfwidth ones of kana. Other signs match too: `_bounded` looks closer.
-_LONG_RUN = re.compile(rf"(?:[^\w\s!-~]|[\uff9e\uff9f]){{{MOST_MARKS + 1},}}")
-_MAYBE_MARK = re.compile(r"[^\w\s!-~]|[\uff9e\uff9f]")
+_LONG_RUN = late_pattern(rf"(?:[^\w\s!-~]|[\uff9e\uff9f]){{{MOST_MARKS + 1},}}")
+_MAYBE_MARK = late_pattern(r"[^\w\s!-~]|[\uff9e\uff9f]")
 _ALSO_MARKS = frozenset("\u0f73\u0f75\u0f81\uff9e\uff9f")
 """Characters without a combining class whose expansions have one."""
 MOST_SPELLED_OUT = 1_000
-_SPELLED_OUT = re.compile("[\u321d\u321e\u327c\u3300-\u3357\u33ae\u33af\ufdfa\ufdfb]")
+_SPELLED_OUT = late_pattern("[\u321d\u321e\u327c\u3300-\u3357\u33ae\u33af\ufdfa\ufdfb]")
 """All characters that become more than four letters (squared words, Arabic formulas), and some others."""
 
 

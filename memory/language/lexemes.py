@@ -1,9 +1,9 @@
 """Lexemes: the words of a text as search counts them, folded; and the stop words. Pure."""
 
-import re
 from collections.abc import Iterator
 
 from recollect.memory.language.folding import folded
+from recollect.memory.language.late_pattern import late_pattern
 
 _LONGEST_WORD = 40
 
@@ -13,9 +13,9 @@ _UNSPACED = (
 )
 # Characters that belong to a word although \w does not match them: combining marks, Hebrew, Arabic, Indic vowel signs.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff"
-_WORD = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}_])[\w{_MARKS}]){{1,{_LONGEST_WORD}}}(?:[+#]{{1,2}}(?!\w))?")
-_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
-_ASCII_WORD = re.compile(rf"[a-z0-9]{{1,{_LONGEST_WORD}}}(?:[+#]{{1,2}}(?!\w))?")
+_WORD = late_pattern(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}_])[\w{_MARKS}]){{1,{_LONGEST_WORD}}}(?:[+#]{{1,2}}(?!\w))?")
+_UNSPACED_RUN = late_pattern(rf"[{_UNSPACED}]")
+_ASCII_WORD = late_pattern(rf"[a-z0-9]{{1,{_LONGEST_WORD}}}(?:[+#]{{1,2}}(?!\w))?")
 """`_WORD` in a folded text of ASCII alone, without a look at each character's script: a quarter of the time."""
 
 _STOP_TEXT = (

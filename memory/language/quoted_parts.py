@@ -8,11 +8,12 @@ name of a band.
 import re
 from collections.abc import Iterator
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.punctuation import SENTENCE_ENDS
 
-_QUOTED_LINE = re.compile(r"[ \t\u3000]*[>\uff1e]")
-_FENCE = re.compile(r"[ \t]{0,3}(?:[>\uff1e][ \t]?)*(`{3,}|~{3,})")
-_BARE_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*$")
+_QUOTED_LINE = late_pattern(r"[ \t\u3000]*[>\uff1e]")
+_FENCE = late_pattern(r"[ \t]{0,3}(?:[>\uff1e][ \t]?)*(`{3,}|~{3,})")
+_BARE_FENCE = late_pattern(r"[ \t]*(`{3,}|~{3,})[ \t]*$")
 _INLINE_FENCE = "```"
 _LINE_ENDS = "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _DASHES = r"[-_=\u2013\u2014*# \t]"
@@ -23,15 +24,15 @@ _FORWARDS = (
     r"|oorspronkelijk bericht|doorgestuurd bericht|\u5143\u306e\u30e1\u30c3\u30bb\u30fc\u30b8"
     r"|\u8f6c\u53d1\u7684?\u90ae\u4ef6|\u539f\u59cb\u90ae\u4ef6)"
 )
-_FORWARDED = re.compile(
+_FORWARDED = late_pattern(
     rf"[-_=\u2013\u2014*#\s]*{_FORWARDS}[-_=\u2013\u2014*#:\s]*|.*[-_=]{{2}}\s*{_FORWARDS}\b.*", re.IGNORECASE
 )
-_WROTE = re.compile(
+_WROTE = late_pattern(
     r"(?:on\b.{1,300}\bwrote|am\b.{1,300}\bschrieb\b[^:]{0,200}|le\b.{1,300}\ba \u00e9crit|el\b.{1,300}\bescribi\u00f3"
     r"|il\b.{1,300}\bha scritto|em\b.{1,300}\bescreveu|op\b.{1,300}\bschreef\b[^:]{0,200})\s*[:\uff1a]",
     re.IGNORECASE,
 )
-_WROTE_BEGINS = re.compile(r"(?:on|am|le|el|il|em|op)\b.*\d", re.IGNORECASE)
+_WROTE_BEGINS = late_pattern(r"(?:on|am|le|el|il|em|op)\b.*\d", re.IGNORECASE)
 _MOST_WROTE_CHARACTERS = 400
 _PAIRS = {
     '"': '"',
@@ -55,17 +56,17 @@ _PAIRS = {
     "\u00b4": "\u00b4",
 }
 """Opening quotation marks, each with the marks that close it."""
-_CLOSING = {mark: re.compile(f"[{re.escape(closing)}]") for mark, closing in _PAIRS.items()}
+_CLOSING = {mark: late_pattern(f"[{re.escape(closing)}]") for mark, closing in _PAIRS.items()}
 _APOSTROPHES = frozenset("'\u2019\u2018\u201b\u00b4`")
 _MOST_NAME_WORDS = 6
-_SPEAKS = re.compile(
+_SPEAKS = late_pattern(
     r"\b(?:i|i['\u2019]m|im|my|me|we|call|forget|ich|mein\w*|mich|mir|wir|je|j['\u2019]\w+|mon|ma|mes|moi|nous|yo|mi|mis|me|soy"
     r"|vivo|trabajo|nosotros)\b"
     rf"|[:{SENTENCE_ENDS}\u79c1\u6211]",
     re.IGNORECASE,
 )
 """Matches in quoted text that is somebody's speech rather than the name of something."""
-_MARK = re.compile(f"[{''.join(map(re.escape, _PAIRS))}]")
+_MARK = late_pattern(f"[{''.join(map(re.escape, _PAIRS))}]")
 
 
 def own_words(message: str) -> str:

@@ -9,6 +9,7 @@ import re
 import unicodedata
 
 from recollect.memory.language.folding import folded
+from recollect.memory.language.late_pattern import late_pattern
 
 MOST_CHARACTERS = 200
 """A longer message is never trivial."""
@@ -83,13 +84,13 @@ _SPACELESS_PHRASES = """
 さようなら さよなら またね じゃあね じゃあまた また明日 バイバイ お疲れ様 お疲れ様です お疲れ様でした おつかれさま
 すごい すごいですね 素晴らしい 最高 やった へえ ふーん ねえ ね よ です 笑 草 あはは はは ふふ えへへ
 """
-_LAUGHTER = re.compile(
+_LAUGHTER = late_pattern(
     r"(?:a?(?:ha){2,}h?|(?:he){2,}h?|(?:hi){2,}|(?:ho){2,}|a?(?:ja){2,}j?|(?:je){2,}|(?:rs){2,}|k{3,}|w{2,}|lo+l"
     r"|а?(?:ха){2,}х?|(?:хе){2,}|(?:хи){2,}|哈{2,}|呵{2,}|嘻{2,}|笑{2,}|草{2,})"
 )
-_EMOTICON = re.compile(r"(?<!\S)(?:[:;=][-'^o]?[)(\][dDpPoO3*/\\|]+|[xX]D+|</?3+|\^[_.]?\^|T_T|[oO]_[oO]|:'\()(?!\S)")
-_LONG_DRAWN = re.compile(r"(\w)\1{2,}")
-_ASCII_WORD = re.compile(r"[A-Za-z]+")
+_EMOTICON = late_pattern(r"(?<!\S)(?:[:;=][-'^o]?[)(\][dDpPoO3*/\\|]+|[xX]D+|</?3+|\^[_.]?\^|T_T|[oO]_[oO]|:'\()(?!\S)")
+_LONG_DRAWN = late_pattern(r"(\w)\1{2,}")
+_ASCII_WORD = late_pattern(r"[A-Za-z]+")
 _REGIONAL = range(0x1F1E6, 0x1F200)
 _MOST_WORDS = 12
 

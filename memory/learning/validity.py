@@ -8,18 +8,19 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.words import word_set
 from recollect.memory.temporal.dates import NOTHING, Dated, Times, read_date
 from recollect.memory.values.frozen import frozen
 from recollect.memory.values.period import Period
 
-_SINCE = re.compile(r"\b(?:since|as of|starting(?: in| on)?|beginning(?: in| on)?|seit(?: dem)?|ab(?: dem)?)\s+")
-_FROM = re.compile(r"(?:\b(\w+)\s+)?\b(?:from|von|vom)\s+")
-_UNTIL = re.compile(r"\b(?:until|till?|bis)\s+(?:zum\s+|einschlie\u00dflich\s+)?(?:(?:the\s+)?end\s+of\s+|ende\s+)?")
-_FROM_TO = re.compile(r"\s*(?:until|till?|through|to|bis|[-\u2013])\s+(?:zum\s+)?(?:(?:the\s+)?end\s+of\s+|ende\s+)?")
-_GOES_ON = re.compile(r"\s*(?:on\b|onwards?\b|an\b)")
-_COMING = re.compile(r"as of|starting|beginning|ab")
-_DENIED = re.compile(r"\b(?:not|never|nicht|erst|kein\w*)\b|n't\b")
+_SINCE = late_pattern(r"\b(?:since|as of|starting(?: in| on)?|beginning(?: in| on)?|seit(?: dem)?|ab(?: dem)?)\s+")
+_FROM = late_pattern(r"(?:\b(\w+)\s+)?\b(?:from|von|vom)\s+")
+_UNTIL = late_pattern(r"\b(?:until|till?|bis)\s+(?:zum\s+|einschlie\u00dflich\s+)?(?:(?:the\s+)?end\s+of\s+|ende\s+)?")
+_FROM_TO = late_pattern(r"\s*(?:until|till?|through|to|bis|[-\u2013])\s+(?:zum\s+)?(?:(?:the\s+)?end\s+of\s+|ende\s+)?")
+_GOES_ON = late_pattern(r"\s*(?:on\b|onwards?\b|an\b)")
+_COMING = late_pattern(r"as of|starting|beginning|ab")
+_DENIED = late_pattern(r"\b(?:not|never|nicht|erst|kein\w*)\b|n't\b")
 _NO_TIMES = word_set(
     "up down went go goes going rose rise grew grow fell fall increased decreased dropped raised ranges range ranging"
 )

@@ -92,14 +92,17 @@ async def open_memory(
     is_worker = config.worker == "only"
     async with AsyncExitStack() as stack:
         config = await take_data_dir(stack, config, url, token)
-        await check_models(config)
-        fallen_back = _fallbacks(config)
+        # The providers answer while the stores are opened.
+        checking = asyncio.create_task(check_models(config), name="check-models")
+        stack.push_async_callback(_cancel, checking)
         chat = ObservedChat(await stack.enter_async_context(open_chat_model(config)), observer, _chats_name(config))
         models = await open_models(stack, config, observer)
         reranker = await stack.enter_async_context(open_reranker(config))
         bulk = open_bulk(stack, config)
         reader = open_reader(stack, config, bulk, is_asked=url is not None)
         stores = await enter_stores(stack, config, clock, bulk, observer)
+        await checking
+        fallen_back = _fallbacks(config)
         store, index, embedder = stores.store, stores.index, stores.embedder
         points = IndexOutbox(store, index, embedder, sweep_seconds=config.sweep_seconds)
         retention = Retention(store, index, config, clock)

@@ -1,12 +1,12 @@
 """Takes from a candidate's score what it repeats nearly word by word of a better one of the same speaker. Pure."""
 
-import re
 from bisect import insort
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import chain, pairwise
 
 from recollect.memory.language.folding import folded
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.recall.ranking import Scored
 from recollect.memory.recall.repeats import speaker_of
 
@@ -23,7 +23,7 @@ COMPARED_CHARACTERS = 300
 """How much of the beginning of a text is compared."""
 _MOST_HOLDERS = 8
 """In how many better candidates a pair of words is counted: hundreds may begin with the same greeting."""
-_WORD = re.compile(r"\w+")
+_WORD = late_pattern(r"\w+")
 
 _Pairs = set[tuple[str, str]]
 _Holders = dict[tuple[str, str], list[int]]

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from recollect.memory.index.bm25 import stems, weights_of
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.lexemes import STOP_WORDS
 from recollect.memory.ports.vector_index import SparseVector
 from recollect.memory.temporal.dates import says_time
@@ -13,12 +14,12 @@ from recollect.memory.values.period import Period
 SHORTEST_NICKNAME = 3
 """The fewest letters of a nickname: "Mel" may be Melanie, "Al" may be anything."""
 
-_WHEN = re.compile(
+_WHEN = late_pattern(
     r"\W*(?:when|since when|how long|(?:in |on )?(?:what|which) (?:year|month|date|day|time)|wann|seit wann|wie lange"
     r"|quand|depuis quand|cuándo|desde cuándo|quando|da quando)\b",
     re.IGNORECASE,
 )
-_SEVERAL = re.compile(
+_SEVERAL = late_pattern(
     r"\W*(?:what|which) (?:\w+ )?(?:\w+ )?(?!(?:does|this|always|besides)\b)\w{2,}[^\Wsu]s\b"
     r"|\W*(?:what|which) (?:kind|type|sort)s? of\b|\W*how many\b|.*\b(?:both|in common)\b",
     re.IGNORECASE,
@@ -27,10 +28,10 @@ _SEVERAL = re.compile(
 
 In other languages a plural is harder to tell from its form.
 """
-_TO_YOU = re.compile(r"\b(?:you|your|du|dir|dein\w*|tu|toi|vous|votre|tú|usted|lei)\b", re.IGNORECASE)
-_JOINED = re.compile(r"\b(?:and|or|both|und|oder|et|ou|y|o|e)\b|[&,]", re.IGNORECASE)
-_AUXILIARY = re.compile(r"\b(?:did|does|do|is|was|has|have|had|would|will|can)\s+$", re.IGNORECASE)
-_OWNED = re.compile(r"['\u2019]s?(?!\w)")
+_TO_YOU = late_pattern(r"\b(?:you|your|du|dir|dein\w*|tu|toi|vous|votre|tú|usted|lei)\b", re.IGNORECASE)
+_JOINED = late_pattern(r"\b(?:and|or|both|und|oder|et|ou|y|o|e)\b|[&,]", re.IGNORECASE)
+_AUXILIARY = late_pattern(r"\b(?:did|does|do|is|was|has|have|had|would|will|can)\s+$", re.IGNORECASE)
+_OWNED = late_pattern(r"['\u2019]s?(?!\w)")
 _MOST_CHARACTERS = 2_000
 """How much of the text's beginning is searched for names and for what is asked."""
 

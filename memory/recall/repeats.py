@@ -1,11 +1,11 @@
 """Merges candidates that say the same: equal texts of one speaker are one hit, the newest. Pure."""
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from recollect.memory.language.folding import folded
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.ports.vector_index import Entry
 from recollect.memory.recall.ranking import Scored
 from recollect.memory.values.fact import fold
@@ -20,7 +20,7 @@ _CHARACTERS_EACH = 4
 """How many characters are read for each letter that is compared; more only where they hold too few."""
 _MOST_JOINED = 3
 """How many letters may become one when the text goes on: those of a Hangul syllable."""
-_SIGNS = re.compile(r"[\W_]+")
+_SIGNS = late_pattern(r"[\W_]+")
 _ASCII_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, timedelta
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.temporal import wall_time
 from recollect.memory.temporal.dates import Dated, date_starts, read_date
 from recollect.memory.temporal.time_leads import Lead, read_lead
@@ -16,11 +17,13 @@ _MOST_CHARACTERS = 50
 """The longest date; no more is read."""
 _FIRST_YEAR, _YEARS_AHEAD = 1900, 100
 """A number is a year from _FIRST_YEAR until _YEARS_AHEAD years from now."""
-_VERBS = re.compile(r"(?:\d+ (?:may|march)|(?:may|march) \d+)(?!\w)")
+_VERBS = late_pattern(r"(?:\d+ (?:may|march)|(?:may|march) \d+)(?!\w)")
 """Lower-case words that may be verbs and not months: "answer 3 may be wrong", "I may 2 times"."""
-_LASTS = re.compile(r"(?:may|march) (?:last|next|this)(?!\w)")
+_LASTS = late_pattern(r"(?:may|march) (?:last|next|this)(?!\w)")
 """Likewise with a year in words: "it may last years"."""
-_RANGE = re.compile(r"(?: ?[-\u2013] ?| (?:(?P<pair>and|und)|to|until|till|through|bis) )(?:the |zum )?", re.IGNORECASE)
+_RANGE = late_pattern(
+    r"(?: ?[-\u2013] ?| (?:(?P<pair>and|und)|to|until|till|through|bis) )(?:the |zum )?", re.IGNORECASE
+)
 _PAIRS = ("between ", "zwischen ")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.words import word_set
 from recollect.memory.values.frozen import frozen
 from recollect.memory.values.period import Period
@@ -24,7 +25,7 @@ _MONTHS = {
 _MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
 _DAY, _YEAR = r"(?P<day>\d{1,2})", r"(?P<year>[1-9]\d{3})"
 _FORMS = tuple(
-    re.compile(form, re.IGNORECASE)
+    late_pattern(form, re.IGNORECASE)
     for form in (
         r"(?P<instant>\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)",
         rf"{_YEAR}[-/](?P<number>\d{{1,2}})[-/]{_DAY}",
@@ -36,12 +37,12 @@ _FORMS = tuple(
         _YEAR,
     )
 )
-_STARTS = re.compile(rf"(?<![\w.,:/$\u20ac\u00a3#-])\d|(?<!\w){_MONTH}", re.IGNORECASE)
-_ENDS = re.compile(
+_STARTS = late_pattern(rf"(?<![\w.,:/$\u20ac\u00a3#-])\d|(?<!\w){_MONTH}", re.IGNORECASE)
+_ENDS = late_pattern(
     r"(?!\w|[-/:.,]\d|\s*[\u20ac$\u00a3%]|['\u2019]s\b"
     r"| (?:euros?|dollars?|pounds?|steps|calories|people|users|k[mg]|miles)\b)"
 )
-_YEAR_IN_WORDS = re.compile(
+_YEAR_IN_WORDS = late_pattern(
     r",? (?:of |in |des )?(?:the )?(?:(?P<last>last|previous|past|letzten|vorigen|vergangenen)"
     r"|(?P<next>next|coming|n\u00e4chsten|kommenden)|this|current|dieses) (?:year|jahre?s)(?!\w)",
     re.IGNORECASE,
@@ -79,10 +80,10 @@ _TIME_WORDS = word_set(
     for day in word_set("montag dienstag mittwoch donnerstag freitag samstag sonntag")
     for part in word_set("morgen vormittag mittag nachmittag abend nacht")
 }
-_NUMBER = re.compile(r"\d{1,9}")
-_WORD = re.compile(r"[^\W\d_]+")
-_MAY = re.compile(r"\bMay\b|(?i:\b(?:in|until|till|since|from|by|of|next|last|this|early|late|mid)[ -]may\b)")
-_SIGNS_OF_TIME = re.compile("[年月日号週周天昨今明曜時点點]")
+_NUMBER = late_pattern(r"\d{1,9}")
+_WORD = late_pattern(r"[^\W\d_]+")
+_MAY = late_pattern(r"\bMay\b|(?i:\b(?:in|until|till|since|from|by|of|next|last|this|early|late|mid)[ -]may\b)")
+_SIGNS_OF_TIME = late_pattern("[年月日号週周天昨今明曜時点點]")
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

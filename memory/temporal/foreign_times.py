@@ -12,6 +12,7 @@ from itertools import islice
 
 from dateparser.date import DateData, DateDataParser
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.temporal import wall_time
 from recollect.memory.temporal.time_languages import time_words
 from recollect.memory.temporal.time_phrases import Phrase
@@ -20,14 +21,14 @@ from recollect.memory.temporal.wall_time import Now, Span
 _MOST_TRIES = 10
 """How many groups are tried, at about a millisecond each."""
 _MOST_WORDS = 6
-_TOKEN = re.compile(r"[^\W\d_]+|\d+")
-_WORD = re.compile(r"[^\W\d_]+")
-_BEFORE, _AFTER = re.compile(r"(?<!\w)([^\W\d_]+) $"), re.compile(r" ([^\W\d_]+)")
+_TOKEN = late_pattern(r"[^\W\d_]+|\d+")
+_WORD = late_pattern(r"[^\W\d_]+")
+_BEFORE, _AFTER = late_pattern(r"(?<!\w)([^\W\d_]+) $"), late_pattern(r" ([^\W\d_]+)")
 _LONGEST_WORD = 20
-_NUMBER = re.compile(r"\d+")
+_NUMBER = late_pattern(r"\d+")
 _LARGEST, _LARGEST_COUNT = 9_999, 999
 _EAST_ASIA = {"ja", "zh", "zh-Hant"}
-_EAST_ASIAN = re.compile(
+_EAST_ASIAN = late_pattern(
     r"(?:\d{4}\u5e74)?\d{1,2}\u6708(?:\d{1,2}[\u65e5\u53f7\u865f])?|\d{4}\u5e74"
     r"|\d{1,3}(?:\u65e5|\u5929|\u9031\u9593|\u5468|\u9031|\u304b\u6708|\u30f6\u6708|\u4e2a\u6708|\u500b\u6708|\u5e74)\u524d"
     r"|\u4e00\u6628[\u65e5\u5e74]|\u304a\u3068\u3068\u3044|[\u6628\u4eca\u524d][\u65e5\u5929\u5e74]"

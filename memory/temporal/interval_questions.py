@@ -6,8 +6,7 @@ question words, helping verbs, and words of talking and happening. One unknown w
 question about something.
 """
 
-import re
-
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.words import word_set
 
 MOST_CHARACTERS = 150
@@ -77,7 +76,7 @@ _PHRASES = word_set(
     "は何を話した は何があった 说了什么 聊了什么 讨论了什么 发生了什么 我们说了什么 我们聊了什么 我们谈了什么 "
     "我们讨论了什么 我們聊了什麼 我們討論了什麼"
 )
-_WORD = re.compile(r"\w+")
+_WORD = late_pattern(r"\w+")
 
 
 def asks_for_nothing_else(rest: str) -> bool:

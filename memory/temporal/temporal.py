@@ -4,12 +4,12 @@ They are resolved against the present and the user's time zone. English and Germ
 other languages by dateparser, which is imported at the first text that needs it (0.2 s, and 0.1 s for each language).
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.temporal import wall_time
 from recollect.memory.temporal.dated_phrases import dated_phrases
 from recollect.memory.temporal.dates import says_time
@@ -22,13 +22,13 @@ from recollect.memory.values.period import Period
 
 MOST_CHARACTERS = 500
 """How much of the beginning of a text is searched: the bound on the time that a query takes."""
-_ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+){0,2}")
+_ZONE = late_pattern(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+){0,2}")
 _LONGEST_ZONE = 64
 _NOT_ZONES = {"posix", "right", "posixrules", "localtime", "Factory"}
 """Names in the zone database that are no zones: copies with leap seconds, and this machine's own setting."""
 _PLAIN = str.maketrans("\u017f\u0131\u0130\u212a", "siIK")
 """Letters that a pattern confuses with ASCII ones when it ignores case."""
-_DIGIT = re.compile(r"\d")
+_DIGIT = late_pattern(r"\d")
 
 
 @frozen

@@ -5,9 +5,9 @@ A language is listed with the words of past times that no English or German text
 languages use needs no list.
 """
 
-import re
 from collections import Counter
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.words import word_set
 
 _WORDS = {
@@ -55,17 +55,17 @@ _DOUBTFUL = {
 }
 """Words that count only beside one of these: "hier" and "ans" are German too, Mars is a planet, Janeiro in a city."""
 _SCRIPTS = (
-    (re.compile("[\u3040-\u30ff]"), ("ja",)),
-    (re.compile("[\u4e00-\u9fff]"), ("zh", "zh-Hant", "ja")),
-    (re.compile("[\uac00-\ud7a3]"), ("ko",)),
-    (re.compile("[\u0590-\u05ff]"), ("he",)),
-    (re.compile("[\u0600-\u06ff]"), ("ar", "fa")),
-    (re.compile("[\u0370-\u03ff]"), ("el",)),
-    (re.compile("[\u0900-\u097f]"), ("hi",)),
-    (re.compile("[\u0e00-\u0e7f]"), ("th",)),
+    (late_pattern("[\u3040-\u30ff]"), ("ja",)),
+    (late_pattern("[\u4e00-\u9fff]"), ("zh", "zh-Hant", "ja")),
+    (late_pattern("[\uac00-\ud7a3]"), ("ko",)),
+    (late_pattern("[\u0590-\u05ff]"), ("he",)),
+    (late_pattern("[\u0600-\u06ff]"), ("ar", "fa")),
+    (late_pattern("[\u0370-\u03ff]"), ("el",)),
+    (late_pattern("[\u0900-\u097f]"), ("hi",)),
+    (late_pattern("[\u0e00-\u0e7f]"), ("th",)),
 )
 _MOST = 2
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = late_pattern(r"[^\W\d_]+")
 
 
 def languages_of(text: str) -> tuple[str, ...]:

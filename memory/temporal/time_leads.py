@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.words import word_set
 from recollect.memory.temporal import wall_time
 from recollect.memory.temporal.time_phrases import COUNT, UNITS, WEEKDAYS, Phrase, count
@@ -38,7 +39,7 @@ _LEAD = rf"""(?<!\w)
     (?:(?:the|den|dem|der|des|year|month|jahre?|monat)[ ])*
 """
 _LEADS = {
-    dated: re.compile(rf"{_LEAD}{end}$", re.IGNORECASE | re.VERBOSE)
+    dated: late_pattern(rf"{_LEAD}{end}$", re.IGNORECASE | re.VERBOSE)
     for dated, end in ((False, ""), (True, rf"(?:(?:{'|'.join(WEEKDAYS)}),?[ ](?:(?:the|den|dem)[ ])?)?"))
 }
 """Patterns by whether a date follows: only then a weekday may stand before it ("on Friday, 3 June")."""

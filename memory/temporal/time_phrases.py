@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.words import word_set
 from recollect.memory.temporal import wall_time
 from recollect.memory.temporal.wall_time import Now, Span
@@ -88,7 +89,7 @@ _NOT_TOMORROW = "".join(
 )
 _NOT_ONE_DAY = "".join(f"(?<!{word} )" for word in ("any", "black", "each", "every", "good", "jeden", "jedem"))
 _Reader = Callable[[re.Match[str], Now], Span | None]
-_WORD = re.compile(r"\w+")
+_WORD = late_pattern(r"\w+")
 _ENDINGS = ("", "n", "m", "r", "s")
 _WHICH_WORDS = word_set("last past previous next coming upcoming this current") | {
     f"{word}{ending}" for word in word_set("letzte vorige vergangene nächste kommende diese") for ending in _ENDINGS
@@ -222,7 +223,7 @@ def _part_of(day: Span, part: str | None) -> Span:
 
 
 _PATTERNS: tuple[tuple[re.Pattern[str], frozenset[str], _Reader], ...] = tuple(
-    (re.compile(rf"(?<![\w.,])(?:{form})(?!\w)", re.IGNORECASE), frozenset(needed), read)
+    (late_pattern(rf"(?<![\w.,])(?:{form})(?!\w)", re.IGNORECASE), frozenset(needed), read)
     for form, needed, read in (
         (rf"(?P<word>{_any(_DAYS)}){_NOT_TOMORROW}(?: (?:in the |at |in der |am )?{_PART})?", _DAY_WORDS, _day),
         (rf"(?:(?P<last>last|letzte)|(?P<next>(?!))|(?P<this>this|diesen)) {_PART}", _PARTS, _part_of_today),

@@ -1,11 +1,11 @@
 """Summarises without a model: extracts the user's most telling sentences, word for word. Deterministic."""
 
-import re
 from collections.abc import Iterable, Sequence
 
 from typing_extensions import override
 
 from recollect.memory.background.long_texts import off_loop
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.punctuation import CLOSING_MARKS, asks
 from recollect.memory.language.words import word_set
 from recollect.memory.ports.summariser import Summariser, Summary, SummaryTask
@@ -31,12 +31,12 @@ _DECIDES = word_set(
     "décidé besoin veux dois decidido necesito quiero debo deciso voglio devo decidi preciso quero devo"
     " решил нужно хочу"
 )
-_FIRST_PERSON_SIGNS = re.compile("[\u6211\u50d5\u79c1\u4ffa]")
-_NAME = re.compile(r"(?<=[\w,] )[^\W\d_]\w+")
+_FIRST_PERSON_SIGNS = late_pattern("[\u6211\u50d5\u79c1\u4ffa]")
+_NAME = late_pattern(r"(?<=[\w,] )[^\W\d_]\w+")
 _SHORT, _SHORT_UNSPACED = 3, 5
 """A sentence of fewer words (in scripts without spaces: of at most this many characters) is small talk, unless it has
 a telling word, name or number."""
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_UNSPACED = late_pattern("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 
 
 @frozen

@@ -1,7 +1,6 @@
 """Reads a summary from a model's answer and cuts it at a sentence where it is too long. Pure."""
 
-import re
-
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.punctuation import SENTENCE_BREAK
 from recollect.memory.values.errors import UnreadableAnswer
 from recollect.memory.values.text import text_problem
@@ -9,8 +8,8 @@ from recollect.memory.values.tokens import CHARACTERS_PER_TOKEN
 
 MOST_ANSWER_CHARACTERS = 100_000
 """A longer answer is no summary of anything."""
-_THINKS, _THOUGHT = re.compile(r"<think(?:ing)?>"), re.compile(r"</think(?:ing)?>")
-_ABBREVIATION = re.compile(
+_THINKS, _THOUGHT = late_pattern(r"<think(?:ing)?>"), late_pattern(r"</think(?:ing)?>")
+_ABBREVIATION = late_pattern(
     r"(?:^|[^\w.])(?:St|Mr|Mrs|Ms|Dr|Prof|Jr|Sr|No|Nr|vs|e\.g|i\.e|z\.B|bzw|ca|[A-Z]|\d{1,2})\.$"
 )
 

@@ -5,11 +5,11 @@ refused with a reason; nothing raises.
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from recollect.memory.facts.wording import clean_excerpt
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.values.decision import Decision, FactScope, Proposal, RefusedProposal
 from recollect.memory.values.frozen import frozen
 
@@ -36,7 +36,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "fact": ("fact", "fact_id", "fact_number", "number", "id"),
     "statement": ("statement", "sentence", "text"),
 }
-_NUMBER = re.compile(r"[\[(#\s]*(\d{1,6})[\])\s]*")
+_NUMBER = late_pattern(r"[\[(#\s]*(\d{1,6})[\])\s]*")
 _NOT_SHOWN = -1
 
 

@@ -1,10 +1,10 @@
 """Prompt: words the question to the extraction model: rules, one function, and the data, quoted as JSON. Pure."""
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.quoting import quoted
 from recollect.memory.learning.extraction.schema import WantedKeys
 from recollect.memory.ports.chat_model import ChatMessage
@@ -56,7 +56,7 @@ You only confirmed known facts. The message seems to say more, quoted: {missed}
 Decide once more on the whole message, in the same form: add or update what it says that is not known, and keep what \
 it says again. If it says nothing new after all, give the same answer."""
 
-_PLACES = re.compile(r"\{(message|known|today)\}")
+_PLACES = late_pattern(r"\{(message|known|today)\}")
 """Placeholders of a custom prompt; any other braces stay as they are."""
 
 _TEXT = {"type": "string"}

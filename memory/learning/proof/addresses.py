@@ -3,21 +3,22 @@
 White space, and the signs between the groups of an IBAN, are ignored, because people write them in many ways.
 """
 
-import re
 from collections.abc import Iterator
 
-_ADDRESS = re.compile(
+from recollect.memory.language.late_pattern import late_pattern
+
+_ADDRESS = late_pattern(
     r"[a-z][a-z0-9+.-]{1,20}://\S+|\bwww\.\S+|(?<![^\s@<>()])[^\s@<>()]+@[^\s@<>()]+|(?<![\w@])@\w[\w.]+"
     r"|(?<![\w.\u3002\uff0e-])[\w-]{2,}(?:[.\u3002\uff0e][\w-]+)*[.\u3002\uff0e][^\W\d_]{2,24}(?:[/:?#]\S*)?(?![\w.])"
     r"|(?<![\w-])[\w-]+(?:\s?[\[({]\s?(?:dot|punkt|point|punto|\.|at|@)\s?[\])}]\s?[\w-]+| dot [a-z]{2,10}\b)"
 )
-_IBAN = re.compile(r"(?<![a-z0-9])[a-z]{2}\d{2}(?:[ -]?[a-z0-9]{4}){2,7}(?:[ -]?[a-z0-9]{1,4})?(?![a-z0-9])")
-_CODE = re.compile(r"(?<![\w-])[a-z0-9]+(?:-[a-z0-9]+)*(?![\w-])")
-_MEASURED = re.compile(r"\d+(?:[a-z]{1,4}|\u00b5g)")
+_IBAN = late_pattern(r"(?<![a-z0-9])[a-z]{2}\d{2}(?:[ -]?[a-z0-9]{4}){2,7}(?:[ -]?[a-z0-9]{1,4})?(?![a-z0-9])")
+_CODE = late_pattern(r"(?<![\w-])[a-z0-9]+(?:-[a-z0-9]+)*(?![\w-])")
+_MEASURED = late_pattern(r"\d+(?:[a-z]{1,4}|\u00b5g)")
 _CLOSING = ".,;:!?'\u3002)]}>\u2026"
-_DIGIT, _LETTER = re.compile(r"\d"), re.compile(r"[a-z]")
-_SPACES = re.compile(r"\s+")
-_NO_SIGNS = re.compile(r"[\W_]+")
+_DIGIT, _LETTER = late_pattern(r"\d"), late_pattern(r"[a-z]")
+_SPACES = late_pattern(r"\s+")
+_NO_SIGNS = late_pattern(r"[\W_]+")
 
 
 def claimed_addresses(claim: str) -> Iterator[str]:

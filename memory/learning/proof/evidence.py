@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from recollect.memory.language.folding import nfkc
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.punctuation import QUESTION_MARKS, SENTENCE_ENDS
 from recollect.memory.language.words import word_set
 
@@ -24,15 +25,15 @@ _QUOTATION_MARKS = dict.fromkeys(
 )
 _REPLACED = _QUOTATION_MARKS | dict.fromkeys([0x00AD, 0x200B, 0x2060, 0xFEFF])
 """Every quotation mark becomes one kind; invisible characters are dropped."""
-_BLANKS = re.compile(r"\s+")
-_LINE_END = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_BLANKS = late_pattern(r"\s+")
+_LINE_END = late_pattern(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _CLAUSE_ENDS = SENTENCE_ENDS + ",;:\u3001"
-_STATEMENT_BREAK = re.compile(r"[.!] |\u3002")
+_STATEMENT_BREAK = late_pattern(r"[.!] |\u3002")
 _QUESTION_WORDS = word_set(
     "what who whom whose which where when why how do does did am is are was were can could will would shall should "
     "may might must have has had don't doesn't didn't isn't aren't wasn't can't won't"
 )
-_SPACELESS = re.compile(
+_SPACELESS = late_pattern(
     "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )

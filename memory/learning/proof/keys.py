@@ -1,8 +1,8 @@
 """Keys of claims: tells words that say what kind of thing a value is from words that add something. Pure."""
 
-import re
 from collections.abc import Iterator
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.words import word_set
 
 _GRAMMAR = word_set(
@@ -67,7 +67,7 @@ _DISLIKING = word_set(
     "cannot unable former"
 )
 _TRUTHS = word_set("yes no true false ja nein oui non si s\u00ed n\u00e3o sim da \u0434\u0430 \u043d\u0435\u0442")
-_INDEX = re.compile(r"[1-9]")
+_INDEX = late_pattern(r"[1-9]")
 
 
 def key_words(key: str) -> list[str]:

@@ -6,6 +6,8 @@ The result is rough on purpose: `sounds` gives the common spellings of a name on
 
 import re
 
+from recollect.memory.language.late_pattern import late_pattern
+
 _LETTERS = {
     **dict(zip("абвгдезийклмнопрстуфыэіїєґў", "abvgdeziiklmnoprstufyeiieguw", strict=False)),
     **{"ж": "zh", "х": "kh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "shch", "ъ": "", "ь": "", "ю": "yu", "я": "ya"},
@@ -34,7 +36,12 @@ _FINALS = (
     *("t", "t", "k", "t", "p", "t"),
 )
 _HANGUL, _LAST_HANGUL = 0xAC00, 0xD7A3
-_SAME = ((re.compile(r"(.)\1+"), r"\1"), (re.compile("kh"), "h"), (re.compile("[jy]+"), "i"), (re.compile("ph"), "f"))
+_SAME = (
+    (late_pattern(r"(.)\1+"), r"\1"),
+    (late_pattern("kh"), "h"),
+    (late_pattern("[jy]+"), "i"),
+    (late_pattern("ph"), "f"),
+)
 _SAME_LETTERS = str.maketrans({"w": "v", "c": "k", "q": "k"})
 
 

@@ -4,15 +4,16 @@ import re
 from collections.abc import Collection, Iterator
 
 from recollect.memory.language.folding import nfkc
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.lexemes import STOP_WORDS
 from recollect.memory.language.punctuation import CLOSING_MARKS, SENTENCE_ENDS
 from recollect.memory.language.words import word_set
 from recollect.memory.learning.proof.times import is_month, is_weekday
 from recollect.memory.learning.proof.vocabulary import CASELESS, Vocabulary, pairs_of
 
-_WORD = re.compile(r"[^\W\d_](?:[\w\u2019'\u00b7]*\w)?")
-_ENDS = re.compile(rf"[:{SENTENCE_ENDS}][{re.escape(CLOSING_MARKS)}]*\s+$|^\s*$|\n\s*$")
-_POSSESSIVE = re.compile(r"['\u2019](?:s|\u0455)?$|['\u2019](?:m|ve|d|ll|re)$")
+_WORD = late_pattern(r"[^\W\d_](?:[\w\u2019'\u00b7]*\w)?")
+_ENDS = late_pattern(rf"[:{SENTENCE_ENDS}][{re.escape(CLOSING_MARKS)}]*\s+$|^\s*$|\n\s*$")
+_POSSESSIVE = late_pattern(r"['\u2019](?:s|\u0455)?$|['\u2019](?:m|ve|d|ll|re)$")
 _NO_NAMES = word_set(
     "never always yes no none note i i'm i've i'd user users user's users' nutzer nutzers nutzerin benutzer benutzerin "
     "anwender anwenderin "
@@ -37,21 +38,21 @@ _ARTICLES = word_set(
     "seine seinen seinem seiner ihr ihre ihren ihrem ihrer im am zum zur vom beim als pro jede jeden jedes viele zwei "
     "drei vier mit ohne für und oder"
 )
-_GERMAN_ADJECTIVE = re.compile(r"[a-zäöüß]{3,}(?:e|en|er|es|em)")
+_GERMAN_ADJECTIVE = late_pattern(r"[a-zäöüß]{3,}(?:e|en|er|es|em)")
 _GERMAN = word_set(
     "ich mein meine meinen meinem meiner bin habe ist und der das wohne nicht ein eine einen heiße mag arbeite mich "
     "wir "
     "seit bei esse trinke komme unser unsere kein keine"
 )
-_GERMAN_NOUN = re.compile(r".{3,}(?:ung|heit|keit|schaft|ismus|tät|chen|name|beruf|stadt|land|tag|zeit)(?:en|s|e)?")
-_EMPTY_SIGNS = re.compile(
+_GERMAN_NOUN = late_pattern(r".{3,}(?:ung|heit|keit|schaft|ismus|tät|chen|name|beruf|stadt|land|tag|zeit)(?:en|s|e)?")
+_EMPTY_SIGNS = late_pattern(
     "ユーザー|ユーザ|利用者|用户|用戶|使用者|名前|名字|姓名|住在|居住|在住|生活|働|工作|職業|职业|仕事|喜欢|喜歡|讨厌|不再|没有|沒有|来自|來自|出身|電話|电话"
     "|番号|号码|號碼|一只|一隻|今年|現在|现在|目前|[\u3041-\u309f不没沒是叫在的有了和与與她他我私僕俺好嫌住飼养養年月日歳岁飼]"
     "|사용자는|사용자의|사용자|이름은|이름|살고|있습니다|입니다|이에요|예요|합니다|좋아합니다|좋아해요|않습니다"
 )
 _MOST_PART = 1
-LATIN_AND_OTHERS = re.compile(r"[a-z\u00e0-\u024f]")
-_OTHERS = re.compile("[\u0370-\u05ff\u13a0-\u13ff]")
+LATIN_AND_OTHERS = late_pattern(r"[a-z\u00e0-\u024f]")
+_OTHERS = late_pattern("[\u0370-\u05ff\u13a0-\u13ff]")
 
 
 def claimed_names(

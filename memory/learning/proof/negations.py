@@ -5,8 +5,7 @@ A word that denies (not, kein, jamais) and one that means a lack (hate, allergic
 jazz" and "dislikes jazz" both deny, "not allergic to nuts" does not.
 """
 
-import re
-
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.words import word_set
 
 _DENY = word_set(
@@ -41,7 +40,7 @@ _LACK = word_set(
 ) - word_set("free vegan ancien")
 _TELLING = _DENY | _LACK | {"up"}
 """A clause of ASCII without one of these words denies nothing; "up" is of "given up"."""
-_IDIOMS = re.compile(
+_IDIOMS = late_pattern(
     r"\b(?:don'?t|do not|never|please don'?t|didn'?t|did not) (?:ever )?(?:forget|worry|mind|you)\b|\bno (?:problem"
     r"|doubt|worries|matter"
     r"|wonder|idea|way|need|kidding)\b|\bnot (?:only|just|to mention|least|bad)\b|\bwhy not\b|\bcan'?t (?:wait|help"
@@ -56,29 +55,29 @@ _IDIOMS = re.compile(
     r"|\bне (?:забудь|забывай|только)\b|忘れないで|别忘了"
     r"|不要忘记|別忘了|不仅|不但|不只|不错|不錯|没问题|沒問題|對不起|对不起|不好意思|差不多"
 )
-_OPENING_NO = re.compile(
+_OPENING_NO = late_pattern(
     r"^\W*(?:no|nope|nah|nein|nee?|non|não|нет|nie|nej)\b(?:\s*[,.:;!\u2013\u2014-]|(?=\s+(?:i|i'm|i've|my|it|it's|he"
     r"|she|they|we|the|that|actually|ich|mein|meine|je|mon|ma|yo|me llamo|mi|soy|vivo)\b))"
 )
-_PAST_NO = re.compile(
+_PAST_NO = late_pattern(
     r"\b(?:no longer|not (?:any ?more|any longer)|n't .{0,60}(?:any ?more|any longer)|nicht (?:mehr|länger)"
     r"|keine?[nrms]? mehr"
     r"|ne .{0,60}plus|n'.{0,60}plus|ya no|non .{0,60}più|já não|не .{0,40}больше|больше не|niet meer|geen .{0,30}meer"
     r"|gave up|given up)\b|もう|不再"
 )
-_SIGNS = re.compile(
+_SIGNS = late_pattern(
     r"ない|なかった|ません|なく(?:て|な)|じゃな|ではな|無し|なし|ずに|[不没沒無无非未勿別别](?!\s*[のこ人])"
     r"|안 |않|없|아니|못"
 )
-_NO_SIGNS = re.compile(
+_NO_SIGNS = late_pattern(
     r"特别|特別|个别|個別|分别|分別|性别|性別|区别|區別|告别|離別|别人|別人|非常|除非|未来|未來|無料|別に|不動産|少ない|つまらない|仕方ない"
 )
-_LACK_SIGNS = re.compile("过敏|過敏|アレルギー|알레르기|嫌い|嫌|讨厌|討厭|苦手|避け|싫|戒")
+_LACK_SIGNS = late_pattern("过敏|過敏|アレルギー|알레르기|嫌い|嫌|讨厌|討厭|苦手|避け|싫|戒")
 _IN_THE = word_set("moro sou eu meu minha gosto trabalho tenho vivo você uma estou nasci brasil rio")
 _SPANISH = word_set("yo el es la soy me los las tengo estoy vivo como gusta mi hay quiero puedo fumo bebo")
-_WORD = re.compile(r"[^\W\d_]+")
-_GIVEN_UP = re.compile(r"\b(?:gave|given|giving) up\b")
-_PREFIX = re.compile(r"\bnon-|\bex-")
+_WORD = late_pattern(r"[^\W\d_]+")
+_GIVEN_UP = late_pattern(r"\b(?:gave|given|giving) up\b")
+_PREFIX = late_pattern(r"\bnon-|\bex-")
 _NO_DENIAL_IN = {"mai": ("non",), "ne": ("pas", "jamais", "rien", "plus", "aucun", "aucune", "ni", "guère", "není")}
 """Words that deny only beside one of these: "mai" is also the month, in German and French."""
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.learning.proof.number_words import (
     AMBIGUOUS,
     AND,
@@ -21,12 +22,12 @@ from recollect.memory.learning.proof.number_words import (
 )
 from recollect.memory.values.frozen import frozen
 
-_DIGITS = re.compile(r"\d+(?:[.,'\u2019]\d+)*")
-_PHRASE = re.compile(r"\d(?:[\d\s().,'\u2019/+\u2010-\u2014-]*\d)?")
-_SIGN_RUN = re.compile(f"[{''.join([*SIGNS, *SIGN_SCALES])}]+")
-_TOKENS = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]")
-_SIGNED = re.compile(r"(?<![\w.,)-])[-\u2212](?=\d)")
-_GROUPED = re.compile(r"\d{1,3}(?:[.,'\u2019]\d{3})+")
+_DIGITS = late_pattern(r"\d+(?:[.,'\u2019]\d+)*")
+_PHRASE = late_pattern(r"\d(?:[\d\s().,'\u2019/+\u2010-\u2014-]*\d)?")
+_SIGN_RUN = late_pattern(f"[{''.join([*SIGNS, *SIGN_SCALES])}]+")
+_TOKENS = late_pattern(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]")
+_SIGNED = late_pattern(r"(?<![\w.,)-])[-\u2212](?=\d)")
+_GROUPED = late_pattern(r"\d{1,3}(?:[.,'\u2019]\d{3})+")
 _MOST_SIGNS = 60
 _SPOKEN_DIGITS = 3
 _MOST_COUNTED = 10

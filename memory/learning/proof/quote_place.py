@@ -2,11 +2,12 @@
 
 import re
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.learning.proof.evidence import MOST_CHARACTERS
 
 _MARKS = "\"'`\u00b4\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a"
 _ANY_MARK = f"[{re.escape(_MARKS)}]"
-_MARK = re.compile(_ANY_MARK)
+_MARK = late_pattern(_ANY_MARK)
 
 
 def quote_place(quote: str, message: str) -> tuple[int, int] | None:

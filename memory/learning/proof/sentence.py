@@ -4,6 +4,7 @@
 import re
 from collections.abc import Iterator
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.punctuation import SPACED_ENDS, UNSPACED_ENDS
 from recollect.memory.language.words import word_set
 from recollect.memory.learning.proof.evidence import Heard
@@ -12,13 +13,13 @@ from recollect.memory.values.frozen import frozen
 
 MOST_AROUND = 600
 """A sentence has at most this many characters before its quote, and behind it."""
-_END = re.compile(rf"(?:[{SPACED_ENDS}]+[')\]]*(?=\s|$)|[!?{UNSPACED_ENDS}](?!\s*')|\n)")
-_ABBREVIATION = re.compile(
+_END = late_pattern(rf"(?:[{SPACED_ENDS}]+[')\]]*(?=\s|$)|[!?{UNSPACED_ENDS}](?!\s*')|\n)")
+_ABBREVIATION = late_pattern(
     r"(?:^|[\s(])(?:dr|mr|mrs|ms|st|prof|jr|sr|inc|ltd|vs|etc|approx|ca|bzw|nr|no|tel|str|e\.g|i\.e|z\.b|d\.h|p\.ex"
     r"|mme|m|sra?|av"
     r"|[a-z]|\d{1,2})\.$"
 )
-_CLAUSE_END = re.compile(
+_CLAUSE_END = late_pattern(
     r"[,;:()\u2013\u2014\u3001\u3002!?]|\.(?=\s|$)|\s-\s|\n"
     r"|\s(?:but|although|though|whereas|however|yet|aber|sondern|doch|obwohl|mais|pero|sino|aunque|ma|per\u00f2|mas"
     r"|por\u00e9m|maar|"

@@ -1,8 +1,7 @@
 # ruff: noqa: RUF001 - words of many languages
 """Short quotes: recognises quotes of one word, and the questions that they answer. Pure."""
 
-import re
-
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.language.punctuation import QUESTION_MARKS, SENTENCE_ENDS
 from recollect.memory.language.words import word_set
 from recollect.memory.learning.proof.evidence import heard
@@ -22,9 +21,9 @@ _NO = word_set(
 _FILLERS = word_set(
     "i do am is it that's i'm we please thanks have was that did das ich stimmt merci please, c'est es so"
 )
-_QUESTION = re.compile(rf"[^{SENTENCE_ENDS}\n]*[{QUESTION_MARKS}]")
-_WORD = re.compile(r"[^\W_](?:[\w'\u2019.,-]*[^\W_])?")
-_IDEOGRAPHS = re.compile("[\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]")
+_QUESTION = late_pattern(rf"[^{SENTENCE_ENDS}\n]*[{QUESTION_MARKS}]")
+_WORD = late_pattern(r"[^\W_](?:[\w'\u2019.,-]*[^\W_])?")
+_IDEOGRAPHS = late_pattern("[\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]")
 _HEAVY, _LIGHT = 0.5, 0.25
 """The share of a word that one character of a script without spaces is: ideographs and Hangul, and others."""
 _MOST_ASKED = 4_000

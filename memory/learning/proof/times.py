@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.learning.proof.numbers import Numbers
 from recollect.memory.temporal.dates import date_starts, read_date, says_time
 from recollect.memory.temporal.temporal import find_interval
@@ -48,14 +49,14 @@ _WEEKDAYS = {
     )
     for word in names.split()
 }
-_SPANS_YEARS = re.compile(
+_SPANS_YEARS = late_pattern(
     r"\b(?:years?|yrs?|old|aged?|turn(?:ed|ing)?|birthday|jahre?n?|alt|geworden|geburtstag|ans?|années?|años?|anni|anos"
     r"|jaar|лет|год|года|lat|år|decades?)\b|[岁歳才년살年]"
 )
-_WORD = re.compile(r"[^\W\d_]+")
-_YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
-_SIGNED_MONTH = re.compile(r"(\d{1,2})\s?[月월]")
-_CLOCK = re.compile(
+_WORD = late_pattern(r"[^\W\d_]+")
+_YEAR = late_pattern(r"(?<!\d)[12]\d{3}(?!\d)")
+_SIGNED_MONTH = late_pattern(r"(\d{1,2})\s?[月월]")
+_CLOCK = late_pattern(
     r"(?<![a-z])[ap]\.?m\b|o'clock|\d ?uhr|\bhalf past\b|\bhalb\b|\bheures?\b|\d ?h\b|de la (?:tarde|noche|ma\u00f1ana)"
     r"|du (?:soir|matin)|de l'apr\u00e8s|abends|morgens|di sera|\u5348\u5f8c|\u4e0b\u5348|\u665a\u4e0a"
     r"|[\u6642\u65f6\u70b9\u9ede]|\d:\d"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.learning.proof.number_words import AMBIGUOUS, VALUES
 from recollect.memory.learning.proof.numbers import ascii_digits
 
@@ -57,13 +58,13 @@ for _kind, _factors in _UNITS.items():
     for _factor, _names in _factors.items():
         for _name in _names.split():
             _BY_NAME.setdefault(_name, []).append((_kind, _factor))
-_AMOUNT = re.compile(
+_AMOUNT = late_pattern(
     r"(?:(?P<number>\d+(?:[.,]\d+)?)[\s-]?|(?<!\w)(?P<word>[^\W\d_]+)[\s-](?:(?:an?|eine[nms]?|une?)\s)?)"
     rf"(?P<unit>{'|'.join(sorted(map(re.escape, _BY_NAME), key=len, reverse=True))})(?!\w)"
     r"(?:(?<=m)\s?(?P<more>\d{2})(?!\w))?"
 )
-_FEET_AND_INCHES = re.compile(r"(?<!\d)(?P<feet>[1-9])\s?['\u2032]\s?(?P<inches>1[01]|\d)(?!\d)")
-_HALVES = re.compile(r"half|halbe?[nrms]?|demi|medio|media")
+_FEET_AND_INCHES = late_pattern(r"(?<!\d)(?P<feet>[1-9])\s?['\u2032]\s?(?P<inches>1[01]|\d)(?!\d)")
+_HALVES = late_pattern(r"half|halbe?[nrms]?|demi|medio|media")
 _NEAR = 0.02
 _MOST = 40
 

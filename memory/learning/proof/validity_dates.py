@@ -1,8 +1,8 @@
 """Validity dates: tells whether the user has named the time that a model gives for a fact's validity. Pure."""
 
-import re
 from collections.abc import Iterator
 
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.learning.proof.numbers import Numbers, claimed_numbers
 from recollect.memory.learning.proof.sentence import Sentence
 from recollect.memory.learning.proof.times import SaidTimes
@@ -11,7 +11,7 @@ from recollect.memory.temporal.dates import Dated, read_date
 
 _MOST_READ = 500
 """A time in this many first characters of the message may date facts of its other sentences."""
-_EDGES = re.compile(r"-(?:01-01|12-31)$|-(?:01|28|29|30|31)$")
+_EDGES = late_pattern(r"-(?:01-01|12-31)$|-(?:01|28|29|30|31)$")
 """The endings of dates with which a model writes the first or last day of a year or a month."""
 
 

@@ -1,6 +1,5 @@
 """Vocabulary: finds a claim's word in a quoted text, also in another form, script or language. Pure."""
 
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -9,6 +8,7 @@ from typing import Protocol
 import Stemmer
 
 from recollect.memory.language.folding import nfkd
+from recollect.memory.language.late_pattern import late_pattern
 from recollect.memory.learning.proof.latin import latin, sounds
 from recollect.memory.learning.proof.places import FAMILIES
 
@@ -16,8 +16,8 @@ _LANGUAGES = (
     *("english", "german", "french", "spanish", "italian", "portuguese", "dutch", "russian", "polish", "swedish"),
     *("finnish", "turkish"),
 )
-WORD = re.compile(r"[^\W_]+")
-CASELESS = re.compile(
+WORD = late_pattern(r"[^\W_]+")
+CASELESS = late_pattern(
     "[\u0590-\u07ff\u0900-\u109f\u1100-\u11ff\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]+"
 )
 """Runs of scripts without capitals."""

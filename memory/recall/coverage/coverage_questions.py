@@ -3,7 +3,7 @@
 In English and German, and where the words are plain, in French, Spanish and Italian.
 """
 
-import re
+from recollect.memory.language.late_pattern import late_pattern
 
 MOST_CHARACTERS = 300
 """How much of the beginning of a text is read."""
@@ -41,10 +41,10 @@ _SUMMARY = (
     r"|\brésum(?:e|é|ez|er)\b|\bresúme|\bresum(?:en|ir)\b|\briassum|\briassunto\b"
 )
 _ASKED = {
-    "the query asks for an order of events": re.compile(_ORDER),
-    "the query asks for a development": re.compile(_DEVELOPMENT),
-    "the query asks for a list of everything": re.compile(_EVERYTHING),
-    "the query asks for a summary": re.compile(_SUMMARY),
+    "the query asks for an order of events": late_pattern(_ORDER),
+    "the query asks for a development": late_pattern(_DEVELOPMENT),
+    "the query asks for a list of everything": late_pattern(_EVERYTHING),
+    "the query asks for a summary": late_pattern(_SUMMARY),
 }
 
 
