@@ -15,6 +15,7 @@ from recollect.api.auth.admission import open_admission
 from recollect.api.auth.lock import Lock
 from recollect.api.auth.page_sessions import PageSessions
 from recollect.api.auth.visits import VisitRules, Visits, check_public_url
+from recollect.api.endpoint_places import tell_places
 from recollect.api.headers import SecurityHeaders
 from recollect.api.inspector.door import PageDoor
 from recollect.api.json_answer import JsonAnswer
@@ -98,6 +99,7 @@ def create_app(
     errors.install_errors(app)
     for router in ROUTERS:
         app.include_router(router)
+    tell_places(app.routes)
     app.router.routes.append(mcp.route)
     is_alone = guarded == ("/",)
     late = LateRoutes(app, (*GROUPS, PAGES) if is_alone else GROUPS)

@@ -10,9 +10,9 @@ import threading
 from collections.abc import Sequence
 
 from fastapi import APIRouter, FastAPI
-from fastapi.routing import iter_route_contexts
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from recollect.api.endpoint_places import tell_places
 from recollect.memory.values.frozen import frozen
 
 
@@ -72,8 +72,7 @@ class LateRoutes:
             for router in routers:
                 self._app.include_router(router)
             # FastAPI builds a router's routes when it is first asked for one, and would do that on the event loop.
-            for _ in iter_route_contexts(self._app.routes[before:]):
-                pass
+            tell_places(self._app.routes[before:])
             self._missing = tuple(group for group in self._missing if group not in wanted)
 
     def add_all(self) -> None:

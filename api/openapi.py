@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 from fastapi import FastAPI
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from recollect.api.openai_errors import is_openais
@@ -69,8 +70,8 @@ def _add_early_answers(components: dict[str, Any]) -> None:
     """Add the schemas of answers that routes only name, with those that they consist of."""
     from recollect.api.schemas import answers
 
-    named = [(getattr(answers, name), "serialization") for name in get_args(EarlyAnswer)]
-    _, found = models_json_schema(named, ref_template=PLACE)
+    models: list[type[BaseModel]] = [getattr(answers, name) for name in get_args(EarlyAnswer)]
+    _, found = models_json_schema([(model, "serialization") for model in models], ref_template=PLACE)
     components["schemas"] = dict(sorted({**found["$defs"], **components["schemas"]}.items()))
 
 

@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 _WAITING = 2_048
 """How many connections wait to be accepted."""
+_FIRST_SECONDS = 0.5
+"""How long the first requests have Python's lock for themselves, before patterns are compiled that they do not use."""
 
 
 @frozen
@@ -98,6 +100,7 @@ async def _settle(app: FastAPI) -> None:
     turns: TurnRunner | None = getattr(app.state, "turns", None)
     if turns is not None and turns.graph.loading is not None:
         await asyncio.wait([turns.graph.loading])
+    await asyncio.sleep(_FIRST_SECONDS)
     await asyncio.to_thread(compile_late_patterns)
     settle_interpreter()
 

@@ -38,6 +38,7 @@ HEAVY = (
     "pypdf",
     "qdrant_client",
     "qdrant_edge",
+    "recollect.api.schemas.answers",
     "recollect.memory.learning.proof.claim",
     "recollect.memory.providers.offline",
     "rich",
