@@ -23,6 +23,7 @@ from recollect.api.middleware.connections import ConnectionLimits, Connections, 
 from recollect.graph.turns import TurnRunner
 from recollect.memory.background.interpreter import settle_interpreter
 from recollect.memory.language.late_pattern import compile_late_patterns
+from recollect.memory.opening.late_imports import import_clients
 from recollect.memory.values.errors import ConfigurationError
 from recollect.memory.values.frozen import frozen
 
@@ -100,6 +101,7 @@ async def _settle(app: FastAPI) -> None:
     turns: TurnRunner | None = getattr(app.state, "turns", None)
     if turns is not None and turns.graph.loading is not None:
         await asyncio.wait([turns.graph.loading])
+    await asyncio.to_thread(import_clients)
     await asyncio.sleep(_FIRST_SECONDS)
     await asyncio.to_thread(compile_late_patterns)
     settle_interpreter()

@@ -88,7 +88,6 @@ def serve(
         (settings.host, settings.port),
         settings.shutdown_seconds,
         settings.max_connections,
-        asks_provider=config.names_provider,
     )
     serve_with(application, workers=workers)
 

@@ -4,7 +4,6 @@ import functools
 import gc
 import importlib
 import socket
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 class Application:
     """The application and its bounds. It can be pickled: each of several processes makes its own.
 
-    `make` makes it for the URL that it is served at; `configure_log` sets the process's logging up. `asks_provider`:
-    it has a model beside the built-in one.
+    `make` makes it for the URL that it is served at; `configure_log` sets the process's logging up.
     """
 
     make: "Callable[[str], FastAPI]"
@@ -30,7 +28,6 @@ class Application:
     address: tuple[str, int]
     shutdown_seconds: float
     max_connections: int
-    asks_provider: bool
 
 
 def run_service(application: Application, *, workers: int) -> None:
@@ -66,9 +63,6 @@ def _prepare(application: Application) -> None:
     # The imports' objects live as long as the process: collections would only look through them, and take a sixth of
     # the start. The server collects again when all is imported.
     gc.disable()
-    if application.asks_provider:
-        # Its import reads the system's certificates, and leaves Python's lock to the other imports meanwhile.
-        threading.Thread(target=importlib.import_module, args=("aiohttp",), name="import-aiohttp", daemon=True).start()
     with deferred_models():
         importlib.import_module("fastapi")
 

@@ -15,7 +15,8 @@ from recollect.memory.providers.asked_chat import AskedChat, Asking
 from recollect.memory.providers.endpoint import Endpoint
 from recollect.memory.providers.failures import Failures
 from recollect.memory.providers.openai.plain_chat import chat_body, read_piece, read_reply
-from recollect.memory.providers.openai.plain_client import PlainClient, open_plain_client, parsed
+from recollect.memory.providers.openai.plain_client import PlainClient, open_plain_client
+from recollect.memory.providers.openai.plain_json import parsed
 from recollect.memory.providers.openai.provider import OpenAIProvider
 from recollect.memory.providers.wire import Allowance
 

@@ -9,8 +9,11 @@ import openai
 
 from recollect.memory.providers.accounts import AzureAccount
 from recollect.memory.providers.endpoint import Endpoint
+from recollect.memory.providers.openai.address import LOOPBACK
 from recollect.memory.providers.openai.azure import azure_credentials
-from recollect.memory.providers.openai.plain_client import CONNECT_SECONDS, LOOPBACK, MAX_RETRIES, certificates
+from recollect.memory.providers.openai.certificates import certificates
+from recollect.memory.providers.openai.plain_calls import CONNECT_SECONDS
+from recollect.memory.providers.openai.plain_client import MAX_RETRIES
 from recollect.memory.providers.wire import hooks
 
 

@@ -12,7 +12,8 @@ from recollect.memory.ports.embedder import Embedder
 from recollect.memory.providers.endpoint import Endpoint, known_dimension
 from recollect.memory.providers.failures import Failures
 from recollect.memory.providers.openai.listing import ping
-from recollect.memory.providers.openai.plain_client import PlainClient, Refused, open_plain_client
+from recollect.memory.providers.openai.plain_client import PlainClient, open_plain_client
+from recollect.memory.providers.openai.plain_json import Refused
 from recollect.memory.providers.remote_embedder import RemoteEmbedder
 
 

@@ -3,18 +3,23 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-import aiohttp
-
-from recollect.memory.providers.openai.plain_client import PlainClient
 from recollect.memory.values.errors import ModelTimeout, ModelUnavailable
 
 PING_SECONDS = 2.0
 LIST = "/models"
 
 
-async def ask_list(client: PlainClient, *, api_key: str | None = None) -> tuple[int, str]:
+class Getter(Protocol):
+    """Sends a GET to one server: a PlainClient, or a SingleGet."""
+
+    async def get(self, path: str, *, api_key: str | None = None) -> tuple[int, str]:
+        """Return the status and the text of the answer."""
+        ...
+
+
+async def ask_list(client: Getter, *, api_key: str | None = None) -> tuple[int, str]:
     """Return the status and the text of the server's answer.
 
     Raises:
@@ -26,11 +31,9 @@ async def ask_list(client: PlainClient, *, api_key: str | None = None) -> tuple[
             return await client.get(LIST, api_key=api_key)
     except TimeoutError:
         raise ModelTimeout("The model's provider did not answer in time.") from None
-    except (aiohttp.ClientError, OSError):
-        raise ModelUnavailable("The model's provider cannot be reached.", outage=True) from None
 
 
-async def ping(client: PlainClient) -> None:
+async def ping(client: Getter) -> None:
     """Ask for the list; any status below 500 shows that the server is up.
 
     Raises:

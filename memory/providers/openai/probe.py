@@ -1,22 +1,17 @@
 """Asks an OpenAI-compatible server about the models, for the check at start-up."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
-from typing import Any
-
-import aiohttp
+from collections.abc import Awaitable, Callable
 
 from recollect.memory.providers.endpoint import Endpoint, known_dimension
-from recollect.memory.providers.openai.listing import ask_list, model_ids
-from recollect.memory.providers.openai.plain_client import PlainClient, Refused, open_plain_client, parsed
+from recollect.memory.providers.openai.listing import PING_SECONDS, ask_list, model_ids
+from recollect.memory.providers.openai.single_get import SingleGet
 from recollect.memory.providers.probe import Wanted
-from recollect.memory.providers.verdict import all_of, judge_status, key_refused, unreachable
-from recollect.memory.values.errors import ConfigurationError, ModelUnavailable
-from recollect.memory.values.frozen import frozen
+from recollect.memory.providers.verdict import key_refused, unreachable
+from recollect.memory.values.errors import ModelUnavailable
 from recollect.memory.values.mem_config import MemoryConfig
 
-ASK_SECONDS = 2.0
-_NO_SUCH_MODEL = frozenset({"model_not_found", "invalid_model", "model_not_exist"})
+_Ask = Callable[[Endpoint, Wanted, int | None], Awaitable[None]]
 
 
 async def check_compatible(source: Endpoint, wanted: Wanted, config: MemoryConfig) -> None:
@@ -25,83 +20,40 @@ async def check_compatible(source: Endpoint, wanted: Wanted, config: MemoryConfi
     Raises:
         ConfigurationError: as `probe.check_models`.
     """
-    async with open_plain_client(source, retries=0) as client:
-        check = _Check(client, source)
-        listed = await check.listed()
-        if listed is None:
-            return
-        asks: list[Awaitable[None]] = [
-            check.chat(name, setting) for name, setting in wanted.chats.items() if name not in listed
-        ]
-        model, stated = wanted.embedding, config.embedding_dimensions
-        if model and (model not in listed or known_dimension(model, stated) is None):
-            asks.append(check.embedding(model, stated))
-        await all_of(asks)
+    listed = await _listed(source)
+    if listed is None:
+        return
+    model, stated = wanted.embedding, config.embedding_dimensions
+    is_settled = model in listed and known_dimension(model, stated) is not None if model else True
+    unsettled = Wanted(
+        {name: setting for name, setting in wanted.chats.items() if name not in listed}, None if is_settled else model
+    )
+    if unsettled.chats or unsettled.embedding:
+        ask_models = await asyncio.to_thread(_import_asking)
+        await ask_models(source, unsettled, stated)
 
 
-@frozen
-class _Check:
-    """Asks one OpenAI-compatible server."""
-
-    client: PlainClient
-    source: Endpoint
-
-    async def listed(self) -> set[str] | None:
-        """Return the models that the server lists: empty without a readable list, None if it cannot be reached."""
-        try:
-            status, text = await ask_list(self.client)
-        except ModelUnavailable:
-            unreachable(None)
-            return None
-        if status == 401:
-            raise key_refused(self.source, 401)
-        if status == 429 or (status >= 500 and status != 501):
-            unreachable(status)
-            return None
-        # Without such a route, or not for this key, `check_compatible` asks the models. Azure lists base models, which
-        # say nothing of the deployments that have to be asked.
-        return set() if status >= 400 or self.source.protocol == "azure" else set(model_ids(text))
-
-    async def chat(self, model: str, setting: str) -> None:
-        """Ask the chat model for one token."""
-        body = {"model": model, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
-        await self._judged("/chat/completions", body, setting)
-
-    async def embedding(self, model: str, stated: int | None) -> None:
-        """Ask for one word's vector, and compare its length with EMBEDDING_DIMENSIONS."""
-        body = {"model": model, "input": "dimension", "encoding_format": "float"}
-        shortened = {"dimensions": stated} if stated and model.startswith("text-embedding-3") else {}
-        found = _vector_length(await self._judged("/embeddings", {**body, **shortened}, "EMBEDDING_MODEL"))
-        if stated and found and stated != found:
-            raise ConfigurationError(
-                f"EMBEDDING_DIMENSIONS is {stated}, but the embedding model's vectors have {found}: correct it."
-            )
-
-    async def _judged(self, path: str, body: Mapping[str, Any], setting: str) -> Any:
-        """Return the model's answer; None where there is none that can be read."""
-        try:
-            async with asyncio.timeout(ASK_SECONDS):
-                return await self.client.post(path, body)
-        except Refused as error:
-            unknown = error.status_code == 404 or _code(error) in _NO_SUCH_MODEL
-            judge_status(self.source, 404 if unknown else error.status_code, setting)
-        except (aiohttp.ClientError, OSError, ModelUnavailable):
-            unreachable(None)
-        except ValueError:
-            pass  # no JSON: the model is there all the same
-        return None
-
-
-def _code(error: Refused) -> object:
-    """Return the code in the body of a refusal, if it has one."""
+async def _listed(source: Endpoint) -> set[str] | None:
+    """Return the models that the server lists: empty without a readable list, None if it cannot be reached."""
     try:
-        return parsed(str(error).encode())["error"]["code"]
-    except (ValueError, KeyError, TypeError, IndexError):
+        status, text = await ask_list(SingleGet(source, PING_SECONDS))
+    except ModelUnavailable:
+        unreachable(None)
         return None
+    except ValueError:
+        return set()
+    if status == 401:
+        raise key_refused(source, 401)
+    if status == 429 or (status >= 500 and status != 501):
+        unreachable(status)
+        return None
+    # Without such a route, or not for this key, `check_compatible` asks the models. Azure lists base models, which
+    # say nothing of the deployments that have to be asked.
+    return set() if status >= 400 or source.protocol == "azure" else set(model_ids(text))
 
 
-def _vector_length(answer: Any) -> int | None:
-    try:
-        return len(answer["data"][0]["embedding"])
-    except (KeyError, IndexError, TypeError):
-        return None
+def _import_asking() -> _Ask:
+    """Import what asks models. It reads libraries from disk: not on the event loop."""
+    from recollect.memory.providers.openai.asking import ask_models
+
+    return ask_models

@@ -21,8 +21,10 @@ from tests.service.support.stopped_start import stopped_start
 NOWHERE = "http://127.0.0.1:1"
 SECRET = "sk-very-secret-hunter2"
 HEAVY = (
+    "aiohttp",
     "aiosqlite",
     "fastembed",
+    "httpx",
     "jinja2",
     "langchain_core",
     "langchain_openai",
