@@ -75,7 +75,7 @@ class Request:
     def why_covered(self) -> str | None:
         """Return why the search covers its subject over time, in place of the best few hits; None if it does not."""
         wanted = self.options.coverage
-        if wanted == "off" or self.options.expand is not None:
+        if wanted == "off":
             return None
         asked = why_covered(self.text)
         return asked if asked is not None or wanted == "auto" else WANTED

@@ -27,7 +27,7 @@ from recollect.memory.recall.ranking import RELEVANT, Scored, blend, is_relevant
 from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.recall.repeats import Repeats
 from recollect.memory.recall.request import Prepared, Request
-from recollect.memory.recall.surroundings import neighbours_of, sessions_of
+from recollect.memory.recall.surroundings import expanded, neighbours_of
 from recollect.memory.recall.unranked.newest import newest_entries
 from recollect.memory.recall.unranked.period_messages import period_messages
 from recollect.memory.recall.unranked.word_search import search_by_words
@@ -111,7 +111,8 @@ class Search:
             await self._order(request, filtered, now)
             hits = await self._packed(request, query, filtered, [_hit(one, now) for one in filtered.left])
         else:
-            hits = await covering(options, filtered, [_hit(one, now) for one in filtered.left], why, query)
+            found = [_hit(one, now) for one in filtered.left]
+            hits = await covering(self.store.timeline, request, filtered, found, why, query)
         if not hits and options.fallback_recent:
             hits = await self._recent(request, filtered, now)
         logger.debug(
@@ -229,12 +230,7 @@ class Search:
     ) -> Sequence[Hit]:
         """Add sessions or neighbours to the hits, and pack them into the token budget where there is one."""
         options, timeline = request.options, self.store.timeline
-        if options.expand == "thread":
-            given = {hit.entry.id for hit in hits}
-            shown = set(request.shown)
-            found = await sessions_of(timeline, hits, asked=options.filter)
-            hits = [hit for hit in found if hit.entry.turn_id not in shown]
-            filtered.add("session", [hit for hit in hits if hit.entry.id not in given])
+        hits = await expanded(timeline, request, filtered, hits)
         if options.token_budget is None:
             return hits
         neighbours = (

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from recollect.memory.language.punctuation import asks
 from recollect.memory.ports.timeline import Timeline
 from recollect.memory.ports.vector_index import Entry, episode
+from recollect.memory.recall.candidate_filter import CandidateFilter
 from recollect.memory.recall.hit import Hit
+from recollect.memory.recall.request import Request
 from recollect.memory.values.filtering.filter import Filter
 from recollect.memory.values.filtering.items import message_item
 from recollect.memory.values.scope import Scope
@@ -40,7 +42,20 @@ async def neighbours_of(
     return found
 
 
-async def sessions_of(timeline: Timeline, hits: Sequence[Hit], *, asked: Filter | None = None) -> list[Hit]:
+async def expanded(
+    timeline: Timeline, request: Request, filtered: CandidateFilter, hits: Sequence[Hit]
+) -> Sequence[Hit]:
+    """Add their whole sessions to the hits where the request asks for them, but for turns that its caller shows."""
+    if request.options.expand != "thread":
+        return hits
+    chosen, shown = {hit.entry.id for hit in hits}, set(request.shown)
+    found = await _sessions_of(timeline, hits, asked=request.options.filter)
+    given = [hit for hit in found if hit.entry.turn_id not in shown]
+    filtered.add("session", [hit for hit in given if hit.entry.id not in chosen])
+    return given
+
+
+async def _sessions_of(timeline: Timeline, hits: Sequence[Hit], *, asked: Filter | None) -> list[Hit]:
     """Return the whole sessions of the hits, each once, the best hit's first, each in its own order.
 
     Messages that do not fulfil the filter `asked` are left out.

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from recollect.memory.background.long_texts import off_loop
+from recollect.memory.ports.timeline import Timeline
 from recollect.memory.ports.vector_index import SparseVector
 from recollect.memory.recall.candidate_filter import CandidateFilter
 from recollect.memory.recall.coverage.coverage import MOST_COVERED, Coverable, best_of, cover, in_order
@@ -11,10 +12,13 @@ from recollect.memory.recall.packing import pack
 from recollect.memory.recall.query import PreparedQuery
 from recollect.memory.recall.ranking import within
 from recollect.memory.recall.recall_options import RecallOptions
+from recollect.memory.recall.request import Request
+from recollect.memory.recall.surroundings import expanded
 
 
 async def covering(
-    options: RecallOptions,
+    timeline: Timeline,
+    request: Request,
     filtered: CandidateFilter,
     found: Sequence[Hit],
     why: str,
@@ -22,8 +26,10 @@ async def covering(
 ) -> Sequence[Hit]:
     """Choose of the hits that were `found` those that cover them, in order of time; see `coverage.cover`.
 
-    With a `query`, they are ranked, best first, and only its subject is covered. `why` is the trace's reason.
+    With a `query`, they are ranked, best first, and only its subject is covered. `why` is the trace's reason. Where the
+    request asks for sessions, those of the chosen hits are read from `timeline` and given with them.
     """
+    options = request.options
     count = _places(options)
     if query is not None:
         if query.period is not None:
@@ -33,8 +39,8 @@ async def covering(
     coverable = [Coverable(hit.entry, hit.score) for hit in found]
     places = await off_loop(lambda: cover(coverable, count), [hit.entry.content for hit in found])
     chosen = [found[place] for place in places]
-    hits: Sequence[Hit] = sorted(chosen, key=lambda hit: in_order(hit.entry))
-    filtered.cover(hits, why)
+    filtered.cover(sorted(chosen, key=lambda hit: in_order(hit.entry)), why)
+    hits = sorted(await expanded(timeline, request, filtered, chosen), key=lambda hit: in_order(hit.entry))
     if options.token_budget is None:
         return hits
     budget, first = options.token_budget, [hit.entry.id for hit in chosen]

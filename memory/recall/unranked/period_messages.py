@@ -13,6 +13,7 @@ from recollect.memory.recall.coverage.covering import covering
 from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.packing import pack
 from recollect.memory.recall.request import Request
+from recollect.memory.recall.surroundings import expanded
 from recollect.memory.recall.unranked.unranked_hits import merged, unranked
 from recollect.memory.values.filtering.filter import Filter
 from recollect.memory.values.filtering.items import message_item
@@ -41,12 +42,16 @@ async def period_messages(
     # Where all of it is given, nothing has to be chosen.
     is_whole = options.coverage == "auto" and options.token_budget is None and len(found) <= options.top_k
     if is_covered and not is_whole:
-        return Recalled(await covering(options, filtered, found, WHOLE_PERIOD), filtered.trace, is_complete)
+        covered = await covering(timeline, request, filtered, found, WHOLE_PERIOD)
+        return Recalled(covered, filtered.trace, is_complete)
     hits: Sequence[Hit] = found[: options.top_k]
     filtered.add("period", hits)
+    hits = await expanded(timeline, request, filtered, hits)
     if options.token_budget is not None:
-        packed = pack(hits, options.token_budget, relevance=lambda _: 0.0, neighbours={})
-        hits = filtered.fit(packed, options.token_budget)
+        budget, given = options.token_budget, hits
+        contents = [hit.entry.content for hit in given]
+        packed = await off_loop(lambda: pack(given, budget, relevance=lambda _: 0.0, neighbours={}), contents)
+        hits = filtered.fit(packed, budget)
     return Recalled(hits, filtered.trace, is_complete)
 
 

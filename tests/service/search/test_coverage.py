@@ -89,3 +89,25 @@ def test_a_turn_covers_the_period_that_it_asks_for(told: tuple[Service, str]) ->
         assert subjects(running.http.post("/api/context", json=asked).json()) == set(SUBJECTS)
     off = {**body, "memory": {"top_k": 5, "coverage": "off"}}
     assert subjects(running.http.post("/api/context", json=off).json()) == {"tea"}
+
+
+def test_sessions_come_with_the_hits_that_cover_a_period_or_a_subject(told: tuple[Service, str]) -> None:
+    for query in (YESTERDAY, "Summarize what I said about chess"):
+        covered = search(*told, query, top_k=2)
+        shown = search(*told, query, top_k=2, expand="thread", explain=True)
+        assert {hit["id"] for hit in covered["hits"]} < {hit["id"] for hit in shown["hits"]}
+        assert {hit["thread_id"] for hit in covered["hits"]} == {hit["thread_id"] for hit in shown["hits"]}
+        stages = {trace["id"]: trace["stage"] for trace in shown["trace"]}
+        assert {stages[hit["id"]] for hit in shown["hits"]} == {"coverage", "session"}
+        times = [hit["created_at"] for hit in shown["hits"]]
+        assert times == sorted(times)
+    whole = search(*told, YESTERDAY, top_k=50, expand="thread")
+    assert len(whole["hits"]) == 48
+    bounded = search(*told, YESTERDAY, top_k=2, expand="thread", token_budget=60)
+    assert 0 < len(bounded["hits"]) < len(whole["hits"])
+
+
+def test_a_period_without_coverage_is_expanded_too(told: tuple[Service, str]) -> None:
+    shown = search(*told, YESTERDAY, top_k=1, coverage="off", expand="thread", explain=True)
+    assert len(shown["hits"]) == 6
+    assert {trace["stage"] for trace in shown["trace"]} == {"period", "session"}
