@@ -113,6 +113,10 @@ class _ConditionCount:
         asked = cast("Mapping[str, object]", value)
         if not asked:
             raise _refused(path, f"must be a value, or an object with one of {', '.join(_OPERATORS)}")
+        # Equality is a plain value: its name here, `eq`, is no operator of a request.
+        for operator in asked:
+            if operator not in _OPERATORS:
+                raise _refused(f"{path}.{operator}", f"is no operator; there are {', '.join(_OPERATORS)}")
         return [
             self._condition(key, is_reserved, operator, operand, f"{path}.{operator}")
             for operator, operand in asked.items()
@@ -122,8 +126,6 @@ class _ConditionCount:
         self._conditions += 1
         if self._conditions > MOST_CONDITIONS:
             raise _refused(path, f"is one condition too many: a filter has at most {MOST_CONDITIONS}")
-        if operator != "eq" and operator not in _OPERATORS:
-            raise _refused(path, f"is no operator; there are {', '.join(_OPERATORS)}")
         is_time = is_reserved and key == "created_at"
         if operator == "in":
             if not isinstance(operand, list) or len(cast("Sequence[object]", operand)) > MOST_VALUES:

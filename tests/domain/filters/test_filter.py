@@ -179,6 +179,7 @@ def test_bounds_are_kept_up_to_their_last() -> None:
         ({"priority": {"gte": True}}, "filter.priority.gte"),
         ({"priority": {"gte": [1]}}, "filter.priority.gte"),
         ({"priority": {"above": 1}}, "filter.priority.above"),
+        ({"priority": {"eq": 1}}, "filter.priority.eq"),
         ({"priority": {}}, "filter.priority"),
         ({"priority": None}, "filter.priority"),
         ({"priority": [1]}, "filter.priority"),
