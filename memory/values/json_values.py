@@ -12,14 +12,17 @@ MOST_METADATA_CHARACTERS = 100_000
 
 
 def json_problem(value: object, levels: int) -> str | None:
-    """Return why a store cannot hold the JSON: a text, a number, or more than `levels` levels; None where it can."""
+    """Return why a store cannot hold the JSON: a text, a number, or more than `levels` levels; None where it can.
+
+    An empty object or list is a value of the level that it stands in, not a further level.
+    """
     if isinstance(value, str):
         return text_problem(value)
     if isinstance(value, float) and not math.isfinite(value):
         return "must not contain NaN or Infinity"
     if not isinstance(value, dict | list):
         return None
-    if levels == 0:
+    if levels == 0 and value:
         return "must not be nested deeper than is taken"
     if isinstance(value, dict):
         inner = cast("dict[str, object]", value)

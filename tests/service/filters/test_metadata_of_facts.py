@@ -56,6 +56,22 @@ def test_a_change_keeps_the_metadata_until_it_gives_others(offline: Service, use
     assert past == [METADATA, METADATA, {"project": "gemini"}]
 
 
+def nested(levels: int, innermost: Json) -> Json:
+    for _ in range(levels):
+        innermost = {"a": innermost}
+    return innermost
+
+
+@pytest.mark.parametrize("metadata", [nested(19, {"a": 1}), nested(20, {})])
+def test_what_a_message_may_have_a_fact_and_an_import_may_have(offline: Service, user: str, metadata: Json) -> None:
+    offline.turn("Hello.", user=user, metadata=metadata, wait_for_memory=True)
+    assert put(offline, user, "city", value="Oslo", metadata=metadata)["metadata"] == metadata
+    exported = offline.http.get(f"/api/users/{user}/export").content
+    assert offline.http.delete(f"/api/users/{user}").status_code == 200
+    answer = offline.http.post("/api/import", content=exported).json()
+    assert (answer["imported"], answer["failed"]) == (4, [])
+
+
 @pytest.mark.parametrize("metadata", [[], "x", None, {"a": "\x00"}, {"a": "\ud800"}, json.loads("[" * 30 + "]" * 30)])
 def test_what_no_store_can_hold_is_refused(offline: Service, user: str, metadata: Any) -> None:
     body = json.dumps({"value": "Oslo", "metadata": metadata})
