@@ -119,7 +119,8 @@ class Recall:
             IndexUnavailable, StoreUnavailable, ModelUnavailable: the search is not possible now.
         """
         if options.top_k == 0:
-            return Recalled(await self._whole(await self._documents(scope, options)))
+            documents = await self._documents(scope, options)
+            return _unsearched(await self._whole(documents), documents, options)
         searched = _searched(scope, options)
         most = options.window + len(shown.turns)
         # Read in one hop, and the rest in another one: the turn waits for both.
@@ -142,7 +143,7 @@ class Recall:
             turns = list(dict.fromkeys([*(exchange.user.turn_id for exchange in window), *shown.turns]))
             is_within = count <= len(turns) and documents.without(given).is_nothing
             if is_within and not await self.store.facts.has_notes(Scope(searched.user_id), besides=turns):
-                return Recalled(whole)
+                return _unsearched(whole, documents, options)
             preferred, is_small = scope.thread_id if options.scope == "auto" else None, count <= SMALL_MEMORY
             names_own = preferred is not None and not is_small and await self._has_turns_beyond(scope, len(window))
             request = Request(
@@ -202,6 +203,11 @@ class Recall:
 def _searched(scope: Scope, options: RecallOptions) -> Scope:
     """Return where a turn's search looks."""
     return scope if options.scope == "thread" else Scope(scope.user_id)
+
+
+def _unsearched(whole: list[Hit], documents: SearchableDocuments, options: RecallOptions) -> Recalled:
+    """Return what a turn gets without a search; only documents were checked by its filter."""
+    return Recalled(whole, is_complete=None if options.filter is None else documents.is_complete)
 
 
 def _say(text: str, action: str, scope: Scope, **counts: int) -> None:

@@ -75,7 +75,7 @@ class Search:
         options = request.options
         if options.top_k == 0 or not options.kinds:
             await self._named_time(request.text, options, now)  # refuses a time zone that does not exist
-            return Recalled()
+            return Recalled(is_complete=None if options.filter is None else True)
         prepared = request.prepared
         if prepared is None:
             names = await self.names(request.scope.user_id)

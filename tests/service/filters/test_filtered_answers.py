@@ -85,6 +85,15 @@ def test_a_turn_and_a_context_recall_what_fulfils_the_filter(filled: Service) ->
     assert filled.http.delete("/api/threads/new", params={"user_id": "ada"}).status_code == 204
 
 
+@pytest.mark.parametrize("top_k", [0, 5])
+def test_an_answer_speaks_of_its_filter_where_there_is_nothing_to_search(filled: Service, top_k: int) -> None:
+    body = {"user_id": "new", "thread_id": "t", "message": "Hi", "memory": {"top_k": top_k, "filter": APOLLO}}
+    context = filled.http.post("/api/context", json=body).json()
+    turn = filled.http.post("/api/agent", json={**body, "user_id": f"new{top_k}"}).json()["memory"]
+    found = search(filled, APOLLO, user_id="new", top_k=top_k)
+    assert context["filter"] == turn["filter"] == found["filter"] == {"complete": True}
+
+
 def test_openai_clients_filter_by_the_body_or_a_header(filled: Service) -> None:
     body = {"messages": [{"role": "user", "content": "launch"}], "user": "ada", "memory_top_k": 50}
     body = {**body, "memory_score_threshold": -1.0}
