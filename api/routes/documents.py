@@ -21,8 +21,10 @@ from recollect.api.schemas.document_answers import (
 )
 from recollect.api.schemas.requests import Id
 from recollect.api.state import OpenMemory
+from recollect.memory.background.scanning import Fitting
 from recollect.memory.memory import Memory
 from recollect.memory.values.document import Attached, Document
+from recollect.memory.values.filtering.items import document_item
 from recollect.memory.values.scope import GLOBAL_USER, Scope
 from recollect.memory.values.times import from_ms, iso, to_ms
 
@@ -135,11 +137,15 @@ async def delete_document(document_id: DocumentId, owner: Owner, memory: OpenMem
     description="What is attached to it, in the order of attaching.",
     responses={200: {"model": AttachedDocumentsAnswer}},
 )
-async def get_attached(thread_id: Id, user_id: UserId, memory: OpenMemory, caller: WhoCalls) -> JSONResponse:
+async def get_attached(thread_id: Id, user_id: UserId, memory: OpenMemory, asked: Filtered = None) -> JSONResponse:
     """Empty for a thread that has none, or that nobody wrote to."""
     attached = await memory.documents.attached(Scope(user_id, thread_id))
-    found = [one for one in attached if caller.agent_id in (None, one.document.agent_id)]
-    return JSONResponse({"items": [await _attached(memory, one) for one in found], "next_cursor": None})
+    if asked is None:
+        return JSONResponse({"items": [await _attached(memory, one) for one in attached], "next_cursor": None})
+    found = [one for one in attached if asked.fulfilled(document_item(one.document))]
+    fitting = Fitting(found, has_more=False, is_complete=True)
+    items = [await _attached(memory, one) for one in fitting.items]
+    return JSONResponse({"items": items, "next_cursor": None, **shown_filter(fitting)})
 
 
 @router.put(

@@ -48,3 +48,4 @@ class AttachedDocumentsAnswer(BaseModel):
 
     items: list[AttachedAnswer]
     next_cursor: None
+    filter: FilterAnswer | None = Field(None, description=FILTERED)

@@ -152,6 +152,18 @@ def test_lists_take_a_filter_in_the_address(filled: Service) -> None:
     assert answer.json()["error"]["details"][0]["field"] == "filter"
 
 
+def test_the_list_of_what_a_thread_has_attached_takes_a_filter(filled: Service) -> None:
+    for document in filled.get("/api/documents", user_id="ada")["items"]:
+        path = f"/api/threads/attached/documents/{document['id']}"
+        assert filled.http.put(path, params={"user_id": "ada"}).status_code == 200
+    path = "/api/threads/attached/documents"
+    assert [one["title"] for one in listed(filled, path, {"project": "apollo"})["items"]] == ["Launch plan"]
+    assert len(filled.get(path, user_id="ada")["items"]) == 2
+    answer = filled.http.get(path, params={"user_id": "ada", "filter": '{"project": {"above": 1}}'})
+    assert answer.json()["error"]["details"][0]["field"] == "filter.project.above"
+    assert filled.http.delete("/api/threads/attached", params={"user_id": "ada"}).status_code == 204
+
+
 def test_pages_of_facts_and_notes_keep_to_the_filter(filled: Service) -> None:
     for number in range(5):
         assert filled.http.post("/api/memory", json={"user_id": "fay", "content": f"Note {number}."}).status_code == 201
