@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import nullcontext
 from time import perf_counter
 
 from fastapi.routing import iter_route_contexts
@@ -14,6 +15,7 @@ logger = logging.getLogger(__name__)
 UNMATCHED = "(unmatched)"
 PROBES = ("/health", "/metrics")
 """Paths that machines ask every few seconds: they are logged at DEBUG."""
+UNTRACED = nullcontext()
 CLIENT_LEFT = 499
 """The status that is logged where the client left before an answer began; as nginx logs it."""
 
@@ -40,19 +42,17 @@ class AccessLog:
 
         route = self._template(scope)
         traces = getattr(scope["app"].state, "traces", None)
-        try:
-            if traces is None:
+        with UNTRACED if traces is None else traces.request(scope, route) as request:
+            try:
                 await self.app(scope, receive, watched)
-            else:
-                with traces.request(scope, route) as request:
-                    await self.app(scope, receive, watched)
+                if request is not None:
                     request.answered(status)
-            status = status or CLIENT_LEFT
-        except asyncio.CancelledError:
-            status = status or CLIENT_LEFT
-            raise
-        finally:
-            _log(scope["method"], route, status or 500, perf_counter() - started)
+                status = status or CLIENT_LEFT
+            except asyncio.CancelledError:
+                status = status or CLIENT_LEFT
+                raise
+            finally:  # within the request's span: the line names its trace
+                _log(scope["method"], route, status or 500, perf_counter() - started)
         return None
 
     def _template(self, scope: Scope) -> str:

@@ -105,6 +105,17 @@ def test_the_callers_trace_goes_on(tmp_path: Path, collector: FakeCollector):
     assert request.parent == "b7ad6b7169203331"
 
 
+def test_each_line_of_a_request_names_its_trace(tmp_path: Path, collector: FakeCollector):
+    with service(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url) as running:
+        headers = {"traceparent": f"00-{CALLER}-b7ad6b7169203331-01"}
+        assert running.http.get("/api/turns/none?user_id=ada", headers=headers).status_code == 404
+        assert running.http.get("/api/nowhere", headers=headers).status_code == 404
+        stopped(running)
+    asked = [line for line in running.log.splitlines() if "action=request" in line and "/health" not in line]
+    assert len(asked) == 2
+    assert all(f"trace_id={CALLER}" in line for line in asked)
+
+
 def test_an_error_is_a_type_alone(tmp_path: Path, collector: FakeCollector, fake: FakeOpenAI):
     with service(tmp_path, **model_settings(fake.url, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)) as running:
         fake.fail(401, times=1, path="/chat/completions")
