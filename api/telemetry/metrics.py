@@ -1,6 +1,7 @@
 """`GET /metrics`: the figures that Prometheus scrapes, counted by this process since its start."""
 
 from time import perf_counter
+from types import TracebackType
 from typing import Self
 
 from fastapi import APIRouter, Request, Response
@@ -57,7 +58,7 @@ class Metrics(Observer):
         self._seconds_of_calls = Histogram(
             "gen_ai_client_operation_duration_seconds",
             "Time taken by calls of models and operations on memory, by OpenTelemetry's GenAI conventions.",
-            ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"],
+            ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "error_type"],
             buckets=CALL_BUCKETS,
             registry=self.registry,
         )
@@ -73,7 +74,7 @@ class Metrics(Observer):
         )
         self._input, self._output = tokens.labels("input"), tokens.labels("output")
         # Children are kept here, because finding one by its label takes longer than counting.
-        self._stages: dict[str, tuple[Histogram, ...]] = {}
+        self._stages: dict[str, tuple[Histogram, _OperationSeconds | None]] = {}
         self._models: dict[tuple[str, str, str], _Figures] = {}
 
     @override
@@ -94,9 +95,9 @@ class Metrics(Observer):
         seconds = self._stages.get(name)
         if seconds is None:
             operation = MEMORY_OPERATIONS.get(name)
-            also = () if operation is None else (self._seconds_of_calls.labels(operation, "recollect", ""),)
-            seconds = self._stages[name] = (self._seconds.labels(name), *also)
-        return _Timed(*seconds)
+            own = None if operation is None else _OperationSeconds(self._seconds_of_calls, operation, "recollect", "")
+            seconds = self._stages[name] = (self._seconds.labels(name), own)
+        return _Timed(stage=seconds[0], operation=seconds[1])
 
     @override
     def step(self, name: str, turn: Turn) -> Watched:
@@ -124,7 +125,7 @@ class Metrics(Observer):
         labels = (operation, provider, model)
         return _Figures(
             self._calls.labels(model),
-            self._seconds_of_calls.labels(*labels),
+            _OperationSeconds(self._seconds_of_calls, *labels),
             (self._input, self._tokens_of_calls.labels(*labels, "input")),
             (self._output, self._tokens_of_calls.labels(*labels, "output")),
         )
@@ -140,23 +141,44 @@ class Metrics(Observer):
         return index
 
 
+class _OperationSeconds:
+    """The durations of one operation: where it fails, by the error's type, as the conventions want it."""
+
+    __slots__ = ("_histogram", "_labels", "_succeeded")
+
+    def __init__(self, histogram: Histogram, *labels: str) -> None:
+        self._histogram = histogram
+        self._labels = labels
+        self._succeeded = histogram.labels(*labels, "")
+
+    def observe(self, seconds: float, failed_by: type[BaseException] | None) -> None:
+        """Count a duration. A stream that its reader left has not failed."""
+        if failed_by is None or failed_by is GeneratorExit:
+            self._succeeded.observe(seconds)
+        else:
+            self._histogram.labels(*self._labels, failed_by.__name__).observe(seconds)
+
+
 class _Timed:
-    """Times one observation of histograms, whether it fails or not."""
+    """Times a stage, an operation, or a stage that is one; whether it fails or not."""
 
-    __slots__ = ("_seconds", "_started")
+    __slots__ = ("_operation", "_stage", "_started")
 
-    def __init__(self, *seconds: Histogram) -> None:
-        self._seconds = seconds
+    def __init__(self, *, stage: Histogram | None = None, operation: _OperationSeconds | None = None) -> None:
+        self._stage = stage
+        self._operation = operation
         self._started = 0.0
 
     def __enter__(self) -> Self:
         self._started = perf_counter()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         taken = perf_counter() - self._started
-        for histogram in self._seconds:
-            histogram.observe(taken)
+        if self._stage is not None:
+            self._stage.observe(taken)
+        if self._operation is not None:
+            self._operation.observe(taken, kind)
 
 
 @frozen
@@ -164,7 +186,7 @@ class _Figures:
     """What is counted of one model's calls: a counter over all models beside the histogram of its own tokens."""
 
     calls: Counter
-    seconds: Histogram
+    seconds: _OperationSeconds
     read: tuple[Counter, Histogram]
     written: tuple[Counter, Histogram]
 
@@ -175,7 +197,7 @@ class _TimedCall(_Timed, ModelCall):
     __slots__ = ("_figures",)
 
     def __init__(self, figures: _Figures) -> None:
-        super().__init__(figures.seconds)
+        super().__init__(operation=figures.seconds)
         self._figures = figures
 
     @override
@@ -185,8 +207,9 @@ class _TimedCall(_Timed, ModelCall):
             (self._figures.read, usage.input_tokens),
             (self._figures.written, usage.output_tokens),
         ):
-            total.inc(tokens)
-            histogram.observe(tokens)
+            if tokens:  # 0: the provider has not counted them
+                total.inc(tokens)
+                histogram.observe(tokens)
 
 
 @router.get(

@@ -225,8 +225,9 @@ class _ModelSpan(_Leaf, ModelCall):
     @override
     def used(self, usage: Usage) -> None:
         """Record the tokens on the span, and count them."""
-        self._span.set_attribute(INPUT_TOKENS, usage.input_tokens)
-        self._span.set_attribute(OUTPUT_TOKENS, usage.output_tokens)
+        for name, tokens in ((INPUT_TOKENS, usage.input_tokens), (OUTPUT_TOKENS, usage.output_tokens)):
+            if tokens:  # 0: the provider has not counted them
+                self._span.set_attribute(name, tokens)
         self._counted.used(usage)
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from recollect.api.telemetry.metrics import Metrics
+from recollect.memory.ports.chat_model import Usage
 from tests.fakes.openai_server import FakeOpenAI
 from tests.service.support.running import Service, model_settings, service, until
 from tests.service.support.scripts import post
@@ -29,6 +31,10 @@ class Figures:
 
     def of(self, name: str, *labels: str) -> float:
         return self.values.get((f"recollect_{name}", *labels), 0.0)
+
+    def of_calls(self, name: str, *labels: str) -> float:
+        """Return a figure that is named as OpenTelemetry's GenAI conventions say; labels in alphabetical order."""
+        return self.values.get((f"gen_ai_client_{name}", *labels), 0.0)
 
 
 def test_turns_their_stages_and_their_models_are_counted(tmp_path: Path, fake: FakeOpenAI):
@@ -72,6 +78,32 @@ def test_errors_are_counted_by_their_code(tmp_path: Path, fake: FakeOpenAI):
     assert figures.of("turn_errors_total", "model_unavailable") == 1
     assert figures.of("turn_errors_total", "turn_conflict") == 1
     assert figures.of("turns_total") == 3, "what is refused before it begins is no turn"
+
+
+def test_a_call_that_fails_is_timed_by_its_errors_type(tmp_path: Path, fake: FakeOpenAI):
+    with service(tmp_path, **model_settings(fake.url)) as running:
+        running.settled(running.turn("Hello.")["turn_id"])
+        fake.fail(401, times=1, path="/chat/completions")
+        assert post(running, "Hello again.").status_code == 502
+        figures = Figures(running)
+    calls = "operation_duration_seconds_count"
+    assert figures.of_calls(calls, "", "chat", "openai", "fake-chat") == len(fake.chats) + len(fake.extractions) - 1
+    assert figures.of_calls(calls, "ModelUnavailable", "chat", "openai", "fake-chat") == 1
+    assert figures.types["gen_ai_client_operation_duration_seconds"] == "histogram"
+
+
+def test_tokens_that_no_provider_counted_are_no_figure():
+    metrics = Metrics()
+    with metrics.model_call("chat", "some-model", "openai") as call:
+        call.used(Usage(7, 0))
+    names = {"gen_ai_operation_name": "chat", "gen_ai_provider_name": "openai", "gen_ai_request_model": "some-model"}
+    counted = {
+        direction: metrics.registry.get_sample_value(
+            "gen_ai_client_token_usage_count", {**names, "gen_ai_token_type": direction}
+        )
+        for direction in ("input", "output")
+    }
+    assert counted == {"input": 1, "output": 0}
 
 
 def test_what_is_pending_is_read_from_the_documents(tmp_path: Path, fake: FakeOpenAI):
