@@ -18,10 +18,10 @@ from typing_extensions import override
 from recollect.api.auth.admission import OpenAdmission
 from recollect.api.auth.caller import ADMIN_ONLY
 from recollect.api.state import OpenMemory
-from recollect.api.telemetry.conventions import CALL_BUCKETS, MEMORY_OPERATIONS, TOKEN_BUCKETS
+from recollect.api.telemetry.conventions import CALL_BUCKETS, MEMORY_STEPS, TOKEN_BUCKETS
 from recollect.api.telemetry.gauges import Evictions, Uncounted, pending_updates
 from recollect.memory.ports.chat_model import Usage
-from recollect.memory.ports.observing import UNWATCHED, ModelCall, ModelOperation, Observer, Watched
+from recollect.memory.ports.observing import UNWATCHED, MemoryOperation, ModelCall, ModelOperation, Observer, Watched
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.values.frozen import frozen
@@ -74,7 +74,8 @@ class Metrics(Observer):
         )
         self._input, self._output = tokens.labels("input"), tokens.labels("output")
         # Children are kept here, because finding one by its label takes longer than counting.
-        self._stages: dict[str, tuple[Histogram, _OperationSeconds | None]] = {}
+        self._stages: dict[str, Histogram] = {}
+        self._operations: dict[MemoryOperation, _OperationSeconds] = {}
         self._models: dict[tuple[str, str, str], _Figures] = {}
 
     @override
@@ -92,17 +93,19 @@ class Metrics(Observer):
     @override
     def stage(self, name: str) -> Watched:
         """Time the stage."""
-        seconds = self._stages.get(name)
-        if seconds is None:
-            operation = MEMORY_OPERATIONS.get(name)
-            own = None if operation is None else _OperationSeconds(self._seconds_of_calls, operation, "recollect", "")
-            seconds = self._stages[name] = (self._seconds.labels(name), own)
-        return _Timed(stage=seconds[0], operation=seconds[1])
+        return _Timed(stage=self._stage_seconds(name))
 
     @override
     def step(self, name: str, turn: Turn) -> Watched:
         """Time the step."""
-        return self.stage(name)
+        operation = MEMORY_STEPS.get(name)
+        seconds = None if operation is None else self._operation_seconds(operation)
+        return _Timed(stage=self._stage_seconds(name), operation=seconds)
+
+    @override
+    def memory_call(self, operation: MemoryOperation) -> Watched:
+        """Time the operation."""
+        return _Timed(operation=self._operation_seconds(operation))
 
     @override
     def model_call(self, operation: ModelOperation, model: str, provider: str) -> ModelCall:
@@ -120,6 +123,19 @@ class Metrics(Observer):
     def trace_id(self) -> str | None:
         """Return None: what is counted belongs to no trace."""
         return None
+
+    def _stage_seconds(self, name: str) -> Histogram:
+        seconds = self._stages.get(name)
+        if seconds is None:
+            seconds = self._stages[name] = self._seconds.labels(name)
+        return seconds
+
+    def _operation_seconds(self, operation: MemoryOperation) -> "_OperationSeconds":
+        seconds = self._operations.get(operation)
+        if seconds is None:
+            seconds = _OperationSeconds(self._seconds_of_calls, operation, "recollect", "")
+            self._operations[operation] = seconds
+        return seconds
 
     def _figures(self, operation: ModelOperation, model: str, provider: str) -> "_Figures":
         labels = (operation, provider, model)

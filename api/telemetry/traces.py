@@ -29,7 +29,7 @@ from typing_extensions import override
 from recollect.api.telemetry.conventions import (
     AGENT,
     INPUT_TOKENS,
-    MEMORY_OPERATIONS,
+    MEMORY_STEPS,
     MODEL,
     OPERATION,
     OUTPUT_TOKENS,
@@ -39,7 +39,7 @@ from recollect.api.telemetry.current_trace import current_trace_id
 from recollect.api.telemetry.watched_store import WatchedStore, watched_index
 from recollect.api.version import VERSION
 from recollect.memory.ports.chat_model import Usage
-from recollect.memory.ports.observing import ModelCall, ModelOperation, Observer, Watched
+from recollect.memory.ports.observing import MemoryOperation, ModelCall, ModelOperation, Observer, Watched
 from recollect.memory.ports.store import Store
 from recollect.memory.ports.vector_index import VectorIndex
 from recollect.memory.values.turn import Turn
@@ -105,16 +105,24 @@ class TraceExporter(Observer):
     @override
     def stage(self, name: str) -> Watched:
         """Open the span of a node."""
-        return _Active(self._tracer, name, attributes=_operation(name), inner=self._counting.stage(name))
+        return _Active(self._tracer, name, inner=self._counting.stage(name))
 
     @override
     def step(self, name: str, turn: Turn) -> Watched:
         """Open the span of an update's step, in its turn's trace while that is remembered."""
         known = self._turns.get((turn.message.user_id, turn.message.turn_id))
         parent = trace.set_span_in_context(NonRecordingSpan(known), Context()) if known else Context()
-        attributes = {TURN_ID: turn.message.turn_id, **_operation(name)}
+        attributes = {TURN_ID: turn.message.turn_id}
+        if name in MEMORY_STEPS:
+            attributes[OPERATION] = MEMORY_STEPS[name]
         inner = self._counting.step(name, turn)
         return _Active(self._tracer, f"update.{name}", parent=parent, attributes=attributes, inner=inner)
+
+    @override
+    def memory_call(self, operation: MemoryOperation) -> Watched:
+        """Open the span of an operation on the memory."""
+        inner = self._counting.memory_call(operation)
+        return _Active(self._tracer, operation, attributes={OPERATION: operation}, inner=inner)
 
     @override
     def model_call(self, operation: ModelOperation, model: str, provider: str) -> ModelCall:
@@ -229,11 +237,6 @@ class _ModelSpan(_Leaf, ModelCall):
             if tokens:  # 0: the provider has not counted them
                 self._span.set_attribute(name, tokens)
         self._counted.used(usage)
-
-
-def _operation(name: str) -> dict[str, str]:
-    """Return the attribute of a node or step that is an operation on a memory; {} for others."""
-    return {OPERATION: MEMORY_OPERATIONS[name]} if name in MEMORY_OPERATIONS else {}
 
 
 def _failed(span: Span, kind: str) -> None:

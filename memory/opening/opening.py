@@ -151,7 +151,8 @@ async def open_memory(
         for keeper in (embedders, filling, points, retention, threads, indexing, erasing, vacuum, *following):
             keeper.start()
             stack.push_async_callback(keeper.close)
-        recall = Recall(store, Search(store, index, embedder, config, reranker), config, clock, attachments)
+        searching = Search(store, index, embedder, config, reranker)
+        recall = Recall(store, searching, config, clock, attachments, observer=observer)
         parts = Parts(store, index, embedder, updater, points, retention, stores.fences, clock)
         yield Memory(
             config=config,

@@ -20,6 +20,8 @@ Watched = AbstractContextManager[object]
 """A context manager around the observed work: it sees when that begins and ends, and whether it raised."""
 ModelOperation = Literal["chat", "embeddings"]
 """What a model is asked for, by the name that OpenTelemetry's GenAI conventions give it."""
+MemoryOperation = Literal["search_memory", "update_memory"]
+"""What is done with the memory, by the name that the same conventions give it."""
 
 
 class ModelCall(Protocol):
@@ -64,6 +66,11 @@ class Observer(Protocol):
     @abstractmethod
     def step(self, name: str, turn: Turn) -> Watched:
         """Observe a step of a turn's update, which runs in the background after the turn."""
+        ...
+
+    @abstractmethod
+    def memory_call(self, operation: MemoryOperation) -> Watched:
+        """Observe an operation on the memory, whichever door asks for it."""
         ...
 
     @abstractmethod
@@ -131,6 +138,11 @@ class Unobserved(Observer):
 
     @override
     def step(self, name: str, turn: Turn) -> Watched:
+        """Do nothing."""
+        return UNWATCHED
+
+    @override
+    def memory_call(self, operation: MemoryOperation) -> Watched:
         """Do nothing."""
         return UNWATCHED
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from recollect.memory.background.unread import may_go_unread
 from recollect.memory.index.query_cache import LONGEST_KEPT
+from recollect.memory.ports.observing import UNOBSERVED, Observer
 from recollect.memory.ports.store import Store
 from recollect.memory.recall.attachments import NOTHING, Attachments, SearchableDocuments
 from recollect.memory.recall.candidates.candidate_query import SMALL_MEMORY
@@ -43,6 +44,7 @@ class Recall:
     clock: Clock
     attachments: Attachments
     foresight: Foresight = field(default_factory=Foresight)
+    observer: Observer = UNOBSERVED
 
     def foresee(self, scope: Scope, text: str, options: RecallOptions) -> None:
         """Ask the embedder for the vector of a turn's text, before anything is read, if a search is going to need it.
@@ -121,6 +123,11 @@ class Recall:
         if options.top_k == 0:
             documents = await self._documents(scope, options)
             return _unsearched(await self._whole(documents), documents, options)
+        with self.observer.memory_call("search_memory"):
+            return await self._search_for_turn(scope, text, options, shown)
+
+    async def _search_for_turn(self, scope: Scope, text: str, options: RecallOptions, shown: Shown) -> Recalled:
+        """Do what `search` says, of options that ask for hits."""
         searched = _searched(scope, options)
         most = options.window + len(shown.turns)
         # Read in one hop, and the rest in another one: the turn waits for both.
@@ -174,12 +181,13 @@ class Recall:
             InvalidRequest: the options' time zone does not exist.
             IndexUnavailable, StoreUnavailable, ModelUnavailable: the search is not possible now.
         """
-        documents = NOTHING
-        if options.top_k:
-            documents = await self._documents(scope, options, attached_only=scope.thread_id is not None)
-        return await self.vector_search.find(
-            Request(scope, text, options, searchable=documents), now=now or self.clock()
-        )
+        with self.observer.memory_call("search_memory"):
+            documents = NOTHING
+            if options.top_k:
+                documents = await self._documents(scope, options, attached_only=scope.thread_id is not None)
+            return await self.vector_search.find(
+                Request(scope, text, options, searchable=documents), now=now or self.clock()
+            )
 
     async def _documents(
         self, scope: Scope, options: RecallOptions, *, attached_only: bool = False

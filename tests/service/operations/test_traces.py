@@ -49,7 +49,7 @@ def test_a_turn_is_one_trace(tmp_path: Path, collector: FakeCollector, fake: Fak
     assert spans[turn.parent].name == "POST /api/agent"
     assert spans[turn.parent].attributes["http.response.status_code"] == "200"
     operations = {span.name: span.attributes.get("gen_ai.operation.name") for span in spans.values()}
-    assert (operations["turn"], operations["search_memories"]) == ("invoke_agent", "search_memory")
+    assert (operations["turn"], operations["search_memory"]) == ("invoke_agent", "search_memory")
     assert operations["update.facts"] == "update_memory"
     answered = next(span for span in spans.values() if span.name == "chat fake-chat")
     assert {name: value for name, value in answered.attributes.items() if name != "gen_ai.usage.input_tokens"} == {
@@ -66,10 +66,12 @@ def test_a_turn_is_one_trace(tmp_path: Path, collector: FakeCollector, fake: Fak
     assert "queue.turn" in nodes
     calls = {(spans[span.parent].name, span.name) for span in spans.values() if span.parent in spans}
     # The window is read once, by the one of its two nodes that comes first.
-    assert len({("load_window", "conversations.recent"), ("search_memories", "conversations.recent")} & calls) == 1
+    assert len({("load_window", "conversations.recent"), ("search_memory", "conversations.recent")} & calls) == 1
     assert {
-        ("search_memories", "index.rank"),
-        ("search_memories", "embeddings fake-embed"),
+        ("search_memories", "search_memory"),
+        ("tools", "search_memory"),
+        ("search_memory", "index.rank"),
+        ("search_memory", "embeddings fake-embed"),
         ("load_facts", "facts.living"),
         ("agent", "chat fake-chat"),
         ("save_turn", "conversations.commit"),
@@ -87,6 +89,27 @@ def test_every_store_call_of_a_request_is_a_span(tmp_path: Path, collector: Fake
     (request,) = collector.named("GET /api/users/{user_id}/facts")
     assert collector.children(request) == ["facts.page", "facts.page"]
     assert not [span for span in collector.spans if not span.parent and "." in span.name], "sweeps make no traces"
+
+
+def test_a_search_is_an_operation_on_memory_at_each_door(tmp_path: Path, collector: FakeCollector, fake: FakeOpenAI):
+    settings = model_settings(fake.url, EMBEDDING_MODEL="fake-embed", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
+    doors = {"/api/memory/search": {"query": "city"}, "/api/context": {"thread_id": "t2", "message": "Which city?"}}
+    with service(tmp_path, **settings) as running:
+        running.settled(running.turn("Hello, my city is Rome.")["turn_id"])
+        for path, body in doors.items():
+            assert running.http.post(path, json={"user_id": "ada", **body}).status_code == 200
+        fake.fail(401, times=-1, path="/embeddings")
+        body = {"user_id": "ada", "query": "What else is there?"}
+        assert running.http.post("/api/memory/search", json=body).status_code == 502
+        figures = running.http.get("/metrics").text
+        stopped(running)
+    requests = {span.id: span.name for span in collector.spans if span.name.startswith("POST")}
+    searches = collector.named("search_memory")
+    parents = [requests[span.parent] for span in searches if span.parent in requests]
+    assert parents == ["POST /api/memory/search", "POST /api/context", "POST /api/memory/search"]
+    assert all(span.attributes["gen_ai.operation.name"] == "search_memory" for span in searches)
+    assert [span.attributes.get("error.type") for span in searches] == [None, None, None, "ModelUnavailable"]
+    assert re.search(r'operation_duration_seconds_count{.*"search_memory",.*} 3\.0', figures)
 
 
 def test_the_callers_trace_goes_on(tmp_path: Path, collector: FakeCollector):
