@@ -11,7 +11,7 @@ INPUT_TOKENS = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
 AGENT: Mapping[str, str] = {OPERATION: "invoke_agent", "gen_ai.agent.name": "recollect"}
 """The attributes of a turn."""
-MEMORY_STEPS: Mapping[str, MemoryOperation] = {"facts": "update_memory"}
+MEMORY_STEPS: Mapping[str, MemoryOperation] = {"facts": "upsert_memory"}
 """The operation of each step of an update that is one on the memory."""
 CALL_BUCKETS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 """Bounds in seconds that the conventions advise."""

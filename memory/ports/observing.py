@@ -20,7 +20,7 @@ Watched = AbstractContextManager[object]
 """A context manager around the observed work: it sees when that begins and ends, and whether it raised."""
 ModelOperation = Literal["chat", "embeddings"]
 """What a model is asked for, by the name that OpenTelemetry's GenAI conventions give it."""
-MemoryOperation = Literal["search_memory", "update_memory"]
+MemoryOperation = Literal["search_memory", "upsert_memory"]
 """What is done with the memory, by the name that the same conventions give it."""
 
 

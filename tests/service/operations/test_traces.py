@@ -50,7 +50,7 @@ def test_a_turn_is_one_trace(tmp_path: Path, collector: FakeCollector, fake: Fak
     assert spans[turn.parent].attributes["http.response.status_code"] == "200"
     operations = {span.name: span.attributes.get("gen_ai.operation.name") for span in spans.values()}
     assert (operations["turn"], operations["search_memory"]) == ("invoke_agent", "search_memory")
-    assert operations["update.facts"] == "update_memory"
+    assert operations["update.facts"] == "upsert_memory"
     answered = next(span for span in spans.values() if span.name == "chat fake-chat")
     assert {name: value for name, value in answered.attributes.items() if name != "gen_ai.usage.input_tokens"} == {
         "gen_ai.operation.name": "chat",
