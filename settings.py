@@ -164,7 +164,8 @@ class Settings(BaseSettings):
         _DEFAULT.qdrant_on_disk, description="Keep whole vectors and payloads on Qdrant's disk, not in its memory."
     )
     qdrant_quantization: Literal["scalar", "binary"] | None = Field(
-        None, description="Keep short forms of vectors in Qdrant's memory: a byte or a bit a number; hits are rescored."
+        None,
+        description="Keep short vectors in memory, `scalar` (a byte a number) or `binary` (a bit); hits are rescored.",
     )
 
     # Models.
