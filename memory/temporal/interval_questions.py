@@ -2,8 +2,8 @@
 """Questions that ask for a time and nothing else: "what did we discuss yesterday". One pure rule.
 
 A question asks for nothing else if the rest of it, without its time, has only words of the table, all of one language:
-question words, helping verbs, and words of talking and happening. One unknown word (pizza, Anna, eat) makes it a
-question about something.
+question words, helping verbs, words of talking and happening, and those that ask for an order or an overview. One
+unknown word (pizza, Anna, eat) makes it a question about something.
 """
 
 from recollect.memory.language.late_pattern import late_pattern
@@ -20,15 +20,18 @@ _WORDS = (
         "chatted chatting chats mention mentioned ask asked happen happened happening happens going went "
         "everything anything something all things thing stuff topics topic subject subjects conversation "
         "conversations discussion discussions message messages summary summarize summarise recap review list show "
-        "remind give can could would will please catch remember recall hi hey hello ok okay exactly each other"
+        "overview chronological chronologically timeline event events cover covered came come new these those whole "
+        "entire remind give can could would will please catch remember recall hi hey hello ok okay exactly each other"
     ),
     word_set(
         "was worüber wovon worum welche wie wir ich du ihr sie haben hatten hast hattest habe hatte hat war waren "
         "ist gab es geht ging um gesprochen geredet besprochen gesagt erzählt diskutiert geschrieben gefragt "
         "unterhalten passiert geschehen los gemacht getan sagte sagten sprachen redeten besprachen uns mir dir "
-        "mich dich miteinander zusammen alles zusammenfassung fasse fass zeig zeige gib nenne unser unsere "
-        "unserem unseren gespräch gespräche unterhaltung unterhaltungen nachrichten themen thema über von vom mit "
-        "und denn so noch mal nochmal kannst bitte erinnere erinnerst daran an am im in bei die das der den dem "
+        "mich dich miteinander zusammen alles alle zusammenfassung fasse fass überblick liste auf zähle reihenfolge "
+        "welcher welches chronologisch chronologischer zeitlicher abfolge ablauf zeig zeige gib nenne erzähl erzähle "
+        "unser unsere unserem unseren gespräch gespräche unterhaltung unterhaltungen nachrichten themen thema neues "
+        "ganze ganzen über von vom mit und denn so noch mal nochmal kannst bitte erinnere erinnerst daran an am im in "
+        "bei die das der den dem "
         "eine einen"
     ),
     word_set(
@@ -77,11 +80,13 @@ _PHRASES = word_set(
     "我们讨论了什么 我們聊了什麼 我們討論了什麼"
 )
 _WORD = late_pattern(r"\w+")
+_IN_ORDER = late_pattern(r"\bin (?:(?:which|what|the|their|chronological) )*(?:order|sequence)\b")
+"""An order that is asked for. The word alone does not pass for one: "what did I order yesterday?"."""
 
 
 def asks_for_nothing_else(rest: str) -> bool:
     """Tell whether `rest`, a question without the time it names, asks for that time alone; an empty one does."""
     if len(rest) > MOST_CHARACTERS:
         return False
-    said = _WORD.findall(rest.casefold())
+    said = _WORD.findall(_IN_ORDER.sub(" ", rest.casefold()))
     return any(language.issuperset(said) for language in _WORDS) or (len(said) == 1 and said[0] in _PHRASES)

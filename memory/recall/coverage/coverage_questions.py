@@ -20,14 +20,15 @@ _ORDER = (
 )
 _DEVELOPMENT = (
     r"\bhow (?:did|has|have|does|do)\b.{1,80}\b(?:develop(?:ed|s)?|evolved?|evolves|progress(?:ed|es)|progress\W*$)"
-    r"|\bhow (?:did|has|have)\b.{1,80}\bchanged? (?:over|since|during)\b"
+    r"|\bhow (?:did|has|have)\b.{1,80}\b(?:changed? (?:over|since|during)\b|changed?\W*$)"
     r"|\bhow\b.{1,80}\bover (?:time|the (?:weeks|months|years))\b"
     r"|\b(?:describe|show|trace|explain) the (?:development|evolution|progress) of\b"
-    r"|\bwie (?:hat|haben)\b.{1,80}\b(?:entwickelt|verändert|gewandelt)\b|\bim laufe der zeit\b"
+    r"|\bwie (?:hat|haben)\b.{1,80}\b(?:entwickelt|geändert|verändert|gewandelt)\b"
+    r"|\bwie (?:entwickelte|änderte|veränderte|wandelte)n?\b.{0,20}\bsich\b|\bim laufe der zeit\b"
     r"|\bcomment\b.{1,80}\bévolué\b|\bcómo\b.{1,80}\bevolucion|\bcome si è evolut"
 )
 _EVERYTHING = (
-    r"\blist (?:me )?(?:of )?(?:all|every|everything)\b"
+    r"\b(?:list|name|show) (?:me )?(?:of )?(?:all|every|everything)\b"
     r"|\b(?:everything|all) (?:that )?(?:i|we|you) (?:have |had |ever )*"
     r"(?:said|told|mentioned|asked|wrote|discussed|talked)\b|\b(?:tell|show|give) me (?:everything|all)\b"
     r"|\b(?:liste|zähle?|nenne?|zeige?)\b.{0,20}\b(?:alles|alle)\b"

@@ -381,6 +381,10 @@ ALONE = [
     *("¿de qué hablamos ayer?", "¿qué pasó el lunes pasado?", "di cosa abbiamo parlato la settimana scorsa?"),
     *("o que discutimos ontem?", "wat hebben we gisteren besproken?", "о чём мы говорили вчера?"),
     *("o czym rozmawialiśmy w zeszłym tygodniu?", "昨日何を話した？", "昨天我们聊了什么？"),
+    *("in which order did we discuss things yesterday?", "what did we cover last week, in chronological order?"),
+    *("give me an overview of last week", "timeline of May", "which topics came up on Monday?"),
+    *("in welcher Reihenfolge haben wir gestern die Themen besprochen?", "gib mir einen Überblick über letzte Woche"),
+    *("liste alles auf, was wir gestern besprochen haben", "erzähl mir von gestern"),
 ]
 NOT_ALONE = [
     *("what did we discuss about pizza yesterday", "what did Anna say last week", "what did I eat on Monday"),
@@ -391,6 +395,7 @@ NOT_ALONE = [
         "what did we say of 7 on Monday",
     ),
     *("was haben wir gestern über Pizza gesagt", "Wer war gestern da?", "de quoi Anna a-t-elle parlé hier ?"),
+    *("what did I order yesterday?", "which order arrived on Monday?"),
     *("¿qué comimos ayer?", "昨日ピザについて何を話した", "what did we discuss yesterday " + "and then " * 50),
 ]
 

@@ -48,6 +48,20 @@ def test_each_thread_of_the_period_has_its_place(told: tuple[Service, str]) -> N
     assert {trace["reason"] for trace in shown["trace"]} == {"the query asks for a whole period"}
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "In which order did we discuss things yesterday?",
+        "Give me an overview of yesterday.",
+        "In welcher Reihenfolge haben wir gestern die Themen besprochen?",
+    ],
+)
+def test_an_order_or_an_overview_of_a_period_is_covered_by_all_of_it(told: tuple[Service, str], query: str) -> None:
+    shown = search(*told, query, top_k=8, explain=True)
+    assert subjects(shown) == set(SUBJECTS)
+    assert {trace["reason"] for trace in shown["trace"]} == {"the query asks for a whole period"}
+
+
 def test_within_a_thread_the_hits_are_spread_over_its_time(told: tuple[Service, str]) -> None:
     shown = search(*told, "What did we discuss on 13 March 2026?", top_k=8)
     assert subjects(shown) == set(SUBJECTS)
