@@ -200,7 +200,8 @@ def _section(heading: str, lines: Sequence[str]) -> list[str]:
 def _known(remembered: Remembered, budget: int) -> list[BlockEntry]:
     """Quote facts, then notes, within `budget` tokens.
 
-    The most important come first: where not all fit, the least important or least recently confirmed are left out.
+    The thread's own come first, then the most important: where not all fit, the user's least important or least
+    recently confirmed are left out.
     """
     ids = remembered.fact_ids or [None] * (len(remembered.facts) + len(remembered.notes))
     facts = [fact_line(*item) for item in remembered.facts.items()]

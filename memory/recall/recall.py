@@ -20,7 +20,7 @@ from recollect.memory.recall.search import Search
 from recollect.memory.recall.shown import KnownFacts, Shown
 from recollect.memory.threads.agents_thread import agents_record
 from recollect.memory.threads.window import read_window
-from recollect.memory.values.fact import by_weight, chosen_facts
+from recollect.memory.values.fact import by_weight, chosen_facts, own_first
 from recollect.memory.values.fact_limits import MOST_FACTS
 from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
@@ -90,8 +90,9 @@ class Recall:
         known = [fact for fact in known if without is None or fact.turn_id != without]
         known = [fact for fact in known if agent_id in (None, fact.agent_id)]
         _say("facts read", "facts_read", scope, living=len(living), known=len(known))
-        keyed = chosen_facts(known)
-        pinned = by_weight(fact for fact in known if fact.key is None and fact.pinned)
+        # A block with no room for all holds the thread's own in any case: no other thread's agent gets them.
+        keyed = own_first(chosen_facts(known))
+        pinned = own_first(by_weight(fact for fact in known if fact.key is None and fact.pinned))
         return KnownFacts(
             facts={fact.key or "": fact.value for fact in keyed},
             notes=[fact.statement for fact in pinned],

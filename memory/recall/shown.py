@@ -17,8 +17,8 @@ Found = TypeVar("Found")
 class KnownFacts:
     """The facts that every prompt gets: the keyed ones as a dict, pinned notes as statements.
 
-    The weightiest come first. Other notes are recalled by meaning. `ids` are the facts' ids, in the order of `facts`,
-    then of `notes`.
+    A thread's own come first, then the weightiest. Other notes are recalled by meaning. `ids` are the facts' ids, in
+    the order of `facts`, then of `notes`.
     """
 
     facts: Mapping[str, str]

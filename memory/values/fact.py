@@ -227,6 +227,11 @@ def by_weight(facts: Iterable[Fact]) -> list[Fact]:
     return sorted(ordered, key=lambda fact: (fact.importance, fact.confirmed_at, fact.created_at), reverse=True)
 
 
+def own_first(facts: Iterable[Fact]) -> list[Fact]:
+    """Return `facts` with those of a thread before the user's, else in their order."""
+    return sorted(facts, key=lambda fact: fact.home is None)
+
+
 def preferred(facts: Iterable[Fact]) -> Fact | None:
     """Return the one of `facts`, which share a key, that `fact_dict` shows; None if there are none."""
     return max(facts, key=_rank, default=None)

@@ -46,6 +46,21 @@ def test_a_pinned_note_of_a_thread_is_given_there_whatever_its_importance(
     assert served.http.post("/api/context", json={**ask, "thread_id": "home"}).json()["notes"] == []
 
 
+def test_a_threads_facts_reach_its_agent_before_weightier_ones_of_the_user(offline: Service, user: str) -> None:
+    path = f"/api/users/{user}/facts/by-key"
+    for number in range(40):
+        fact = {"value": f"{number} " + "long value " * 10, "importance": 0.9}
+        offline.http.put(f"{path}/key_{number}", json=fact).raise_for_status()
+    own = {"value": "gloomy", "scope": "thread", "thread_id": "work", "importance": 0.1}
+    offline.http.put(f"{path}/mood", json=own).raise_for_status()
+    ask = {"user_id": user, "message": "What now?"}
+    inside = offline.http.post("/api/context", json={**ask, "thread_id": "work"}).json()
+    assert '- "mood": "gloomy"' in inside["block"]
+    assert "key_39" in inside["facts"]
+    assert inside["block"].count("long value") < 400, "the budget leaves some of the user's facts out"
+    assert "gloomy" not in offline.http.post("/api/context", json={**ask, "thread_id": "home"}).json()["block"]
+
+
 def test_they_go_with_their_thread(served: Service, model: FakeOpenAI, user: str) -> None:
     message = "Project Falcon in Oslo."
     teach(model, {message: [add("Falcon", key="project", scope="thread"), add("Oslo", key="city")]})
