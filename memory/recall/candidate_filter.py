@@ -7,7 +7,7 @@ from recollect.memory.background.long_texts import off_loop
 from recollect.memory.recall.hit import CandidateTrace, Hit, Stage
 from recollect.memory.recall.packing import Packed
 from recollect.memory.recall.ranking import Scored
-from recollect.memory.recall.repeats import begun_alike, merge
+from recollect.memory.recall.repeats import begun_alike, merge, says_the_same
 
 READ_INLINE = 400
 """How long a text may be whose beginning is looked for on the event loop: one of signs alone is read whole."""
@@ -47,8 +47,7 @@ class CandidateFilter:
         self.left = [one.kept for one in merged]
         for kept, older in merged:
             if older:
-                newer = kept.candidate.entry.memory_id
-                self._out.append(_Out(older, "repeat", f"{newer} says the same, and is newer"))
+                self._out.append(_Out(older, "repeat", says_the_same(kept.candidate.entry)))
 
     def keep(self, fits: Callable[[Scored], bool], stage: Stage, reason: str) -> None:
         """Drop every candidate for which `fits` is false."""

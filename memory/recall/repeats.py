@@ -122,6 +122,11 @@ def _split(places: Iterable[int], key: Callable[[int], Hashable]) -> list[list[i
     return list(groups.values())
 
 
+def says_the_same(newest: Entry) -> str:
+    """Return the trace's reason for an entry that was merged into the `newest` one."""
+    return f"{newest.memory_id} says the same, and is newer"
+
+
 def speaker_of(entry: Entry) -> tuple[Hashable, ...]:
     """Return kind and speaker; a passage is its document's."""
     return entry.kind, entry.role, entry.name, entry.origin.id if entry.origin is not None else None

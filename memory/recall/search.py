@@ -30,6 +30,7 @@ from recollect.memory.recall.request import Prepared, Request
 from recollect.memory.recall.surroundings import expanded, neighbours_of
 from recollect.memory.recall.unranked.newest import newest_entries
 from recollect.memory.recall.unranked.period_messages import period_messages
+from recollect.memory.recall.unranked.unranked_hits import newest_hits
 from recollect.memory.recall.unranked.word_search import search_by_words
 from recollect.memory.recall.verification import verify
 from recollect.memory.temporal.named_time import named_time
@@ -51,8 +52,8 @@ RERANKED = 3
 """How many candidates the reranker reads, as a multiple of top_k."""
 MMR_CANDIDATES = 4
 """How many candidates MMR chooses from, as a multiple of top_k."""
-RECENT = 5
-"""How many memories `fallback_recent` returns at most."""
+RECENT_READ = 200
+"""Of how many of the newest memories `fallback_recent` chooses its few: equal texts are one."""
 
 
 @frozen
@@ -243,10 +244,10 @@ class Search:
 
     async def _recent(self, request: Request, filtered: CandidateFilter, now: datetime) -> list[Hit]:
         """Return the newest few memories, newest first, in place of hits."""
-        few = min(RECENT, request.options.top_k)
-        most, where = request.most_read(few), await self._where(request)
-        entries = await newest_entries(self.store, request, now, limit=most, where=where)
-        hits = [Hit(entry, 0.0, 0.0, recency(entry.created_at, now)) for entry in entries[:few]]
+        most, where = request.most_read(RECENT_READ), await self._where(request)
+        entries = (await newest_entries(self.store, request, now, limit=most, where=where))[:RECENT_READ]
+        contents = [entry.content for entry in entries]
+        hits = await off_loop(lambda: newest_hits(entries, request.options, now), contents)
         filtered.add("recent", hits)
         return hits
 

@@ -30,14 +30,16 @@ async def period_messages(
 
     `where` holds for all messages that fulfil the request's filter.
     """
-    options, filtered = request.options, CandidateFilter([])
+    options = request.options
     is_covered = options.coverage != "off"
     most = max(request.most_read(options.top_k), MOST_READ) if is_covered else request.most_read(options.top_k)
     if is_covered:
         said = await _throughout(timeline, request.scope, period, limit=most, where=where)
     else:
         said = await timeline.during(request.scope, period, limit=most, where=where)
-    found = await off_loop(lambda: merged(unranked(said, request, now)), [message.content for message in said])
+    contents = [message.content for message in said]
+    found, dropped = await off_loop(lambda: merged(unranked(said, request, now)), contents)
+    filtered = CandidateFilter([], dropped)
     is_complete = _is_complete(said, options.filter, most)
     # Where all of it is given, nothing has to be chosen.
     is_whole = options.coverage == "auto" and options.token_budget is None and len(found) <= options.top_k

@@ -6,13 +6,13 @@ from datetime import datetime
 from recollect.memory.background.long_texts import off_loop
 from recollect.memory.ports.store import Store
 from recollect.memory.recall.candidate_filter import CandidateFilter
-from recollect.memory.recall.hit import Hit, Recalled
+from recollect.memory.recall.hit import CandidateTrace, Hit, Recalled
 from recollect.memory.recall.packing import pack
 from recollect.memory.recall.query import PreparedQuery
 from recollect.memory.recall.ranking import recency, within
 from recollect.memory.recall.request import Request
 from recollect.memory.recall.unranked.newest import newest_entries
-from recollect.memory.recall.unranked.unranked_hits import merged
+from recollect.memory.recall.unranked.unranked_hits import merged, newest_hits
 
 LOOKED_THROUGH = 2_000
 """How many of the newest items a search looks through."""
@@ -26,16 +26,24 @@ async def search_by_words(store: Store, request: Request, query: PreparedQuery, 
     """
     options = request.options
     entries = await newest_entries(store, request, now, limit=LOOKED_THROUGH, is_index_down=True)
+    looked_through = entries
     if query.period is not None and options.time == "filter":
         period = query.period
-        entries = [entry for entry in entries if within(period, entry.created_at) == 1]
+        looked_through = [entry for entry in entries if within(period, entry.created_at) == 1]
 
-    def ranked() -> list[Hit]:
-        found = [Hit(entry, query.relevance(entry.content), 0.0, recency(entry.created_at, now)) for entry in entries]
-        return sorted(merged([hit for hit in found if hit.score > 0]), key=lambda hit: (-hit.score, -hit.recency))
+    def ranked() -> tuple[list[Hit], list[CandidateTrace]]:
+        found = [
+            Hit(entry, query.relevance(entry.content), 0.0, recency(entry.created_at, now)) for entry in looked_through
+        ]
+        hits, dropped = merged([hit for hit in found if hit.score > 0])
+        return sorted(hits, key=lambda hit: (-hit.score, -hit.recency)), dropped
 
-    hits: Sequence[Hit] = (await off_loop(ranked, [entry.content for entry in entries]))[: options.top_k]
-    filtered = CandidateFilter([])
+    contents = [entry.content for entry in entries]
+    found, dropped = await off_loop(ranked, contents)
+    hits: Sequence[Hit] = found[: options.top_k]
+    filtered = CandidateFilter([], dropped)
+    if not hits and options.fallback_recent:
+        hits = await off_loop(lambda: newest_hits(entries, options, now), contents)
     filtered.add("recent", hits)
     if options.token_budget is not None:
         packed = pack(hits, options.token_budget, relevance=query.relevance, neighbours={})

@@ -51,6 +51,25 @@ def test_a_text_that_is_said_all_the_time_leaves_room_for_others(offline: Servic
     assert (found[0]["repeats"]["count"], len(found[0]["repeats"]["ids"])) == (200, 50)
 
 
+def test_for_want_of_a_hit_the_newest_are_given_without_their_repeats(offline: Service, user: str) -> None:
+    take_in(offline, lines(user, [COFFEE, *said(7, TEA)]))
+    far = {"score_threshold": 1.0, "fallback_recent": True}
+    newest, other = search(offline, user, "zebra quux", **far)["hits"]
+    assert (newest["thread_id"], newest["repeats"]["count"]) == ("t6", 7)
+    assert (other["content"], other["repeats"]) == (COFFEE[3], None)
+
+
+def test_the_trace_of_a_period_shows_what_was_merged(offline: Service, user: str) -> None:
+    take_in(offline, lines(user, said(7, TEA)))
+    for coverage in ("auto", "on", "off"):
+        query = "What did I say on 1 February 2026?"
+        shown = search(offline, user, query, top_k=10, coverage=coverage, explain=True)
+        (only,) = shown["hits"]
+        merged = {one["id"]: one["reason"] for one in shown["trace"] if one["stage"] == "repeat"}
+        assert merged.keys() == set(only["repeats"]["ids"][1:])
+        assert set(merged.values()) == {f"{only['id']} says the same, and is newer"}
+
+
 def test_a_near_repeat_makes_room_and_the_trace_says_so(offline: Service, user: str) -> None:
     ran = ("I ran five miles in the park on day one.", "I ran five miles in the park on day two.")
     other = ("2026-02-03T09:00:00Z", "t3", "user", "The park where I ran has five gates, miles from here.")

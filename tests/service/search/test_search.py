@@ -133,6 +133,11 @@ def test_with_the_index_down_the_newest_are_searched_by_words(tmp_path: Path, fa
         ]
         only = {"user_id": "ada", "query": "tea", "kinds": ["fact"], "top_k": 1}
         assert [hit["kind"] for hit in running.http.post("/api/memory/search", json=only).json()["hits"]] == ["fact"]
+        lacking = {"user_id": "ada", "query": "zebra quux", "kinds": ["episode"]}
+        assert running.http.post("/api/memory/search", json=lacking).json()["hits"] == []
+        recent = running.http.post("/api/memory/search", json={**lacking, "fallback_recent": True}).json()
+        said = [hit["content"] for hit in recent["hits"] if hit["role"] == "user"]
+        assert (said, recent["degraded"]) == (["I LIKE strong tea!", "My car is red."], ["search_memories"])
         turn = running.turn("Which tea?", memory={"window": 0})
         assert (turn["memory"]["hits"], turn["memory"]["degraded"]) == ([], ["search_memories"])
 
