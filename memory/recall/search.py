@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 MOST_NAMES = 32
 """How many speakers' names are looked for in a query at most."""
 SMALL = 5
-"""A memory of at most this many items is returned whole."""
+"""A memory of at most this many messages, facts and summaries is returned whole."""
 RERANKED = 3
 """How many candidates the reranker reads, as a multiple of top_k."""
 MMR_CANDIDATES = 4
@@ -106,8 +106,7 @@ class Search:
         scored = rank(verification.candidates, query, knows_meaning=self.embedder.knows_meaning)
         filtered = CandidateFilter(scored, verification.dropped)
         await filtered.merge_off_loop()
-        if not self._is_small(request, filtered.left):
-            self._keep_relevant(filtered, options)
+        self._keep_relevant(filtered, options)
         if why is None:
             await self._order(request, filtered, now)
             hits = await self._packed(request, query, filtered, [_hit(one, now) for one in filtered.left])
@@ -178,17 +177,24 @@ class Search:
         return KnownTerms(self.store.filter_terms, scope.user_id, keys, embedder=embedder)
 
     def _keep_relevant(self, filtered: CandidateFilter, options: RecallOptions) -> None:
-        """Drop what is below the threshold; without one, what is plainly irrelevant."""
+        """Drop what is below the threshold; without one, what is plainly irrelevant, unless the memory is small.
+
+        What the caller shows does not count as memory. Passages do not either, because a long document would hide the
+        few memories beside it.
+        """
         asked = options.score_threshold
         if asked is not None:
             filtered.keep(lambda one: one.similarity >= asked, "threshold", f"its similarity is below {asked}")
             return
+        if len(filtered.left) <= SMALL:
+            return
+        is_small = sum(one.candidate.entry.kind != "document" for one in filtered.left) <= SMALL
         reason = f"its similarity is below {RELEVANT}, and it shares no word with the query"
-        filtered.keep(lambda one: is_relevant(one.candidate), "threshold", reason)
-
-    def _is_small(self, request: Request, scored: Sequence[Scored]) -> bool:
-        """Tell whether the memory is small enough to be returned whole; what the caller shows does not count."""
-        return request.options.score_threshold is None and len(scored) <= SMALL
+        filtered.keep(
+            lambda one: is_relevant(one.candidate) or (is_small and one.candidate.entry.kind != "document"),
+            "threshold",
+            reason,
+        )
 
     async def _order(self, request: Request, filtered: CandidateFilter, now: datetime) -> None:
         """Rerank, blend with recency and diversify where asked for, then keep the best `top_k` in their final order.

@@ -5,7 +5,7 @@ import pytest
 
 from tests.fakes.openai_server import FakeOpenAI
 from tests.service.support.lessons import add, teach
-from tests.service.support.running import Service, model_settings, service
+from tests.service.support.running import Service, model_settings, service, until
 from tests.service.support.scripts import facts
 from tests.service.support.shapes import HIT, check, fields, refused
 
@@ -105,6 +105,21 @@ def test_four_memories_beside_three_turns_are_all_given(offline: Service, user: 
     asked = {"user_id": user, "thread_id": "t1", "message": "zebra quux"}
     hits = offline.http.post("/api/context", json=asked).json()["hits"]
     assert sorted(hit["content"] for hit in hits) == sorted(notes)
+
+
+def test_four_memories_beside_a_long_document_are_all_given(offline: Service, user: str) -> None:
+    notes = ["Ada plays chess.", "Ada owns a boat.", "Ada paints birds.", "Ada bakes bread."]
+    for note in notes:
+        offline.http.post("/api/memory", json={"user_id": user, "content": note}).raise_for_status()
+    text = "\n\n".join(f"Passage {number} on steam engines and their boilers. " * 30 for number in range(8))
+    made = offline.http.post("/api/documents", json={"user_id": user, "title": "Steam", "text": text}).json()
+    path = f"/api/documents/{made['id']}"
+    until(lambda: offline.get(path, user_id=user)["status"] == "done")
+    assert sorted(hit["content"] for hit in search(offline, user, "zebra quux")) == sorted(notes)
+    asked = {"user_id": user, "query": "steam engines", "top_k": 30}
+    steam = offline.http.post("/api/memory/search", json=asked).json()["hits"]
+    assert steam[0]["kind"] == "document"
+    assert sorted(hit["content"] for hit in steam if hit["kind"] == "fact") == sorted(notes)
 
 
 def test_for_want_of_a_hit_the_newest_facts_are_given_too(offline: Service, user: str) -> None:
