@@ -1,10 +1,10 @@
 """A search as its caller asks for it."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from recollect.memory.background.scanning import MOST_CHECKED
-from recollect.memory.ports.vector_index import Entry, Kind
+from recollect.memory.ports.vector_index import Entry
 from recollect.memory.recall.attachments import NOTHING, SearchableDocuments
 from recollect.memory.recall.coverage.coverage_questions import WANTED, why_covered
 from recollect.memory.recall.query import PreparedQuery
@@ -26,9 +26,10 @@ class Prepared:
     named: Found | None
     vector: "asyncio.Future[Sequence[float]] | None" = None
 
-    def asks_for_time_alone(self, kinds: Collection[Kind]) -> bool:
-        """Tell whether a search for these kinds is to give the messages of a period, unranked."""
-        return self.named is not None and "episode" in kinds and asks_for_nothing_else(self.named.rest)
+    def asks_for_time_alone(self, options: RecallOptions) -> bool:
+        """Tell whether a search with these options is to give the messages of a period, unranked."""
+        wants_messages = "episode" in options.kinds and not options.tags
+        return self.named is not None and wants_messages and asks_for_nothing_else(self.named.rest)
 
     def end(self) -> None:
         """Give up a vector that nobody waits for any more."""

@@ -82,7 +82,7 @@ class Search:
             names = await self.names(request.scope.user_id)
             prepared = await self._prepare(request.text, options, names=names, now=now)
         named, query = prepared.named, prepared.query
-        if named is not None and prepared.asks_for_time_alone(options.kinds):
+        if named is not None and prepared.asks_for_time_alone(options):
             where = await self._where(request)
             return await period_messages(self.store.timeline, request, named.period, now, where=where)
         why = request.why_covered
@@ -145,7 +145,7 @@ class Search:
 
     async def _begin(self, text: str, options: RecallOptions, *, names: Sequence[str], now: datetime) -> Prepared:
         prepared = await self._prepare(text, options, names=names, now=now)
-        if not options.kinds or prepared.asks_for_time_alone(options.kinds):
+        if not options.kinds or prepared.asks_for_time_alone(options):
             return prepared
         embedded = asyncio.ensure_future(self.embedder.embed_query(prepared.query.dense_text))
         return replace(prepared, vector=may_go_unread(embedded))

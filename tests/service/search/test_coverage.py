@@ -62,6 +62,10 @@ def test_an_order_or_an_overview_of_a_period_is_covered_by_all_of_it(told: tuple
     assert {trace["reason"] for trace in shown["trace"]} == {"the query asks for a whole period"}
 
 
+def test_a_period_gives_no_messages_where_tags_ask_for_facts(told: tuple[Service, str]) -> None:
+    assert {hit["kind"] for hit in search(*told, YESTERDAY, tags=["fun"])["hits"]} <= {"fact"}
+
+
 def test_within_a_thread_the_hits_are_spread_over_its_time(told: tuple[Service, str]) -> None:
     shown = search(*told, "What did we discuss on 13 March 2026?", top_k=8)
     assert subjects(shown) == set(SUBJECTS)
