@@ -33,7 +33,10 @@ Json = dict[str, Any]
 
 @frozen
 class SearchOutcome:
-    """What one search found: HITs, what it left out (at most 50), and the bars of both; or why it was refused."""
+    """What one search found: HITs, what it left out (at most 50), and the bars of both; or why it was refused.
+
+    `is_degraded`: the index was down, and the newest memories were searched by words.
+    """
 
     error: Json | None = None
     hits: tuple[Json, ...] = ()
@@ -43,6 +46,7 @@ class SearchOutcome:
     waterfall: Waterfall | None = None
     took_ms: float = 0.0
     body: str = ""
+    is_degraded: bool = False
 
 
 @router.get("")
@@ -97,4 +101,5 @@ async def _found(memory: Memory, user_id: str, query: str, settings: SearchSetti
         waterfall=waterfall_of(traces),
         took_ms=round(took, 1),
         body=json.dumps(body.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False, indent=2),
+        is_degraded=recalled.is_degraded,
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 from pydantic import RootModel
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 
 from recollect.api.cli.command_context import CommandContext
 from recollect.api.cli.terminal.client import TerminalClient, parsed
@@ -15,6 +15,7 @@ from recollect.api.cli.terminal.tables import facts_table, hits_table, plain_con
 from recollect.api.schemas.answers import FactsAnswer, SearchAnswer, ThreadsAnswer
 
 Json = dict[str, Any]
+INDEX_IS_DOWN = "The index is down: the newest memories were searched by words."
 
 
 def draw_facts(said: Json) -> RenderableType:
@@ -23,8 +24,10 @@ def draw_facts(said: Json) -> RenderableType:
 
 
 def draw_hits(said: Json) -> RenderableType:
-    """Draw the hits of a search."""
-    return hits_table(parsed(SearchAnswer, said).hits)
+    """Draw the hits of a search, and say where they were found without the index."""
+    found = parsed(SearchAnswer, said)
+    drawn = hits_table(found.hits)
+    return Group(INDEX_IS_DOWN, drawn) if found.degraded else drawn
 
 
 def draw_threads(said: Json) -> RenderableType:

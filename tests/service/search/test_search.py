@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.openai_server import FakeOpenAI
+from tests.service.support.commands import recollect
 from tests.service.support.lessons import add, teach
 from tests.service.support.running import Service, model_settings, service, until
 from tests.service.support.scripts import facts
@@ -153,6 +154,10 @@ def test_with_the_index_down_the_newest_are_searched_by_words(tmp_path: Path, fa
         recent = running.http.post("/api/memory/search", json={**lacking, "fallback_recent": True}).json()
         said = [hit["content"] for hit in recent["hits"] if hit["role"] == "user"]
         assert (said, recent["degraded"]) == (["I LIKE strong tea!", "My car is red."], ["search_memories"])
+        printed = recollect(running, "search", "tea", "--user", "ada").stdout
+        page = running.http.get("/users/ada/search", params={"query": "tea"}).text
+        assert "The index is down" in printed
+        assert "The index is down" in page
         turn = running.turn("Which tea?", memory={"window": 0})
         assert (turn["memory"]["hits"], turn["memory"]["degraded"]) == ([], ["search_memories"])
 
