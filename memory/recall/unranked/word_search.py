@@ -6,6 +6,7 @@ from datetime import datetime
 from recollect.memory.background.long_texts import off_loop
 from recollect.memory.ports.store import Store
 from recollect.memory.recall.candidate_filter import CandidateFilter
+from recollect.memory.recall.coverage.covering import covering
 from recollect.memory.recall.hit import CandidateTrace, Hit, Recalled
 from recollect.memory.recall.packing import pack
 from recollect.memory.recall.query import PreparedQuery
@@ -19,7 +20,7 @@ LOOKED_THROUGH = 2_000
 
 
 async def search_by_words(store: Store, request: Request, query: PreparedQuery, now: datetime) -> Recalled:
-    """Return the newest items that have words of the query, those with the most of them first.
+    """Return the newest items that have words of the query: those with the most first, or those that cover the subject.
 
     Raises:
         StoreUnavailable: the store cannot be reached.
@@ -40,12 +41,16 @@ async def search_by_words(store: Store, request: Request, query: PreparedQuery, 
 
     contents = [entry.content for entry in entries]
     found, dropped = await off_loop(ranked, contents)
+    filtered, why = CandidateFilter([], dropped), request.why_covered
+    is_complete = None if options.filter is None else False
+    if found and why is not None:
+        covered = await covering(store.timeline, request, filtered, found, why, query)
+        return Recalled(covered, filtered.trace, is_complete, is_degraded=True)
     hits: Sequence[Hit] = found[: options.top_k]
-    filtered = CandidateFilter([], dropped)
     if not hits and options.fallback_recent:
         hits = await off_loop(lambda: newest_hits(entries, options, now), contents)
     filtered.add("recent", hits)
     if options.token_budget is not None:
         packed = pack(hits, options.token_budget, relevance=query.relevance, neighbours={})
         hits = filtered.fit(packed, options.token_budget)
-    return Recalled(hits, filtered.trace, None if options.filter is None else False, is_degraded=True)
+    return Recalled(hits, filtered.trace, is_complete, is_degraded=True)

@@ -116,7 +116,7 @@ def test_four_memories_beside_a_long_document_are_all_given(offline: Service, us
     made = offline.http.post("/api/documents", json={"user_id": user, "title": "Steam", "text": text}).json()
     path = f"/api/documents/{made['id']}"
     until(lambda: offline.get(path, user_id=user)["status"] == "done")
-    assert sorted(hit["content"] for hit in search(offline, user, "zebra quux")) == sorted(notes)
+    until(lambda: sorted(hit["content"] for hit in search(offline, user, "zebra quux")) == sorted(notes))
     asked = {"user_id": user, "query": "steam engines", "top_k": 30}
     steam = offline.http.post("/api/memory/search", json=asked).json()["hits"]
     assert steam[0]["kind"] == "document"
@@ -154,6 +154,11 @@ def test_with_the_index_down_the_newest_are_searched_by_words(tmp_path: Path, fa
         recent = running.http.post("/api/memory/search", json={**lacking, "fallback_recent": True}).json()
         said = [hit["content"] for hit in recent["hits"] if hit["role"] == "user"]
         assert (said, recent["degraded"]) == (["I LIKE strong tea!", "My car is red."], ["search_memories"])
+        listed = {"user_id": "ada", "query": "List everything I said about my car or tea", "kinds": ["episode"]}
+        covered = running.http.post("/api/memory/search", json={**listed, "explain": True}).json()
+        said = [hit["content"] for hit in covered["hits"] if hit["role"] == "user"]
+        assert (said, covered["degraded"]) == (["My car is red.", "I LIKE strong tea!"], ["search_memories"])
+        assert {"coverage"} == {one["stage"] for one in covered["trace"]} - {"repeat", "rank"}
         printed = recollect(running, "search", "tea", "--user", "ada").stdout
         page = running.http.get("/users/ada/search", params={"query": "tea"}).text
         assert "The index is down" in printed
