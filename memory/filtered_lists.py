@@ -4,7 +4,7 @@ Terms narrow what is read; what is read is checked: at most the newest 10,000 it
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,10 +14,11 @@ from recollect.memory.ports.facts import FactFilter
 from recollect.memory.ports.store import Store
 from recollect.memory.recall.filtering import pages_of_messages
 from recollect.memory.recall.known_terms import KnownTerms
+from recollect.memory.threads.agents_thread import agents_record
 from recollect.memory.threads.thread_service import ThreadService
 from recollect.memory.values.document import Document
 from recollect.memory.values.fact import Fact
-from recollect.memory.values.filtering.filter import Filter
+from recollect.memory.values.filtering.filter import Filter, of_agent
 from recollect.memory.values.filtering.items import document_item, fact_item, message_item
 from recollect.memory.values.filtering.keys import FilterKeys
 from recollect.memory.values.filtering.narrowing import narrowing
@@ -84,8 +85,12 @@ class FilteredLists:
         limit: int,
         before: tuple[datetime, str] | None = None,
         text: str | None = None,
+        agent_id: str | None = None,
     ) -> Fitting[ThreadOverview]:
-        """Return a page of the threads in which one of the user's messages fulfils the filter."""
+        """Return a page of the threads in which one of the user's messages fulfils the filter.
+
+        `text`: see `ThreadService.page`; with `agent_id`, it is looked for in what the key of this agent sees.
+        """
         meant = await self._known(user_id).meant(asked, "episode")
         threads, seen = set(await self.store.timeline.threads(user_id, where=meant.surely)), 0
         async for page in pages_of_messages(self.store.timeline, Scope(user_id), meant.between):
@@ -96,10 +101,37 @@ class FilteredLists:
 
         async def read(last: ThreadOverview | None) -> Sequence[ThreadOverview]:
             place = before if last is None else (last.last_activity_at, last.thread_id)
-            return await self.threads.page(user_id, limit=PAGE, before=place, text=text)
+            return await self.threads.page(user_id, limit=PAGE, before=place, text=text if agent_id is None else None)
 
-        found = await first_fitting(pages(read), lambda one: one.thread_id in threads, limit=limit)
+        listed = pages(read)
+        if text is not None and agent_id is not None:
+            own = ([one for one in page if one.thread_id in threads] async for page in listed)
+            listed = self._saying(own, user_id, text, agent_id)
+        found = await first_fitting(listed, lambda one: one.thread_id in threads, limit=limit)
         return replace(found, is_complete=found.is_complete and seen <= MOST_CHECKED)
+
+    async def _saying(
+        self, listed: AsyncIterator[Sequence[ThreadOverview]], user_id: str, text: str, agent_id: str
+    ) -> AsyncIterator[Sequence[ThreadOverview]]:
+        """Yield those threads of each page that have the text in what the key of an agent sees.
+
+        That is the id, the title where nobody else has spoken in the thread, and the first message with the agent's
+        label: by searching for texts, such a key must not find out what others have said.
+        """
+        wanted, own = text.casefold(), of_agent(agent_id)
+
+        async def says(thread: ThreadOverview) -> bool:
+            if wanted in thread.thread_id.casefold():
+                return True
+            scope = Scope(user_id, thread.thread_id)
+            first = await self.messages_of(scope, own, limit=1)
+            if any(wanted in message.content.casefold() for message in first.items):
+                return True
+            record = await agents_record(self.store, scope, agent_id) if thread.record is not None else None
+            return record is not None and wanted in (record.title or "").casefold()
+
+        async for page in listed:
+            yield [thread for thread in page if await says(thread)]
 
     async def messages_of(self, scope: Scope, asked: Filter, *, limit: int, after: int = 0) -> Fitting[Message]:
         """Return a page of the thread's messages with positions > `after` that fulfil the filter, oldest first."""

@@ -57,7 +57,7 @@ async def get_threads(
     asked, agent_id = listed
     if asked is not None:
         fitting = await memory.filtered.threads_of(
-            user_id, asked, limit=limit, before=thread_place(cursor), text=text or None
+            user_id, asked, limit=limit, before=thread_place(cursor), text=text or None, agent_id=agent_id
         )
         threads = fitting.items
         if agent_id is not None:

@@ -159,6 +159,31 @@ def test_a_shared_thread_is_read_in_part_and_changed_by_nobodys_agent(
     assert support.delete("/api/threads/own", params=user).status_code == 204
 
 
+def test_a_search_for_threads_by_text_tells_nothing_of_what_others_said(
+    locked: Service, support: httpx.Client, sales: httpx.Client
+) -> None:
+    user = {"user_id": "gus"}
+    said(sales, f"I keep a {SECRETS[1]}.", thread="both", **user)
+    said(support, "I like tea.", thread="both", **user)
+    said(support, "I like rain.", thread="own", **user)
+    made(support.patch("/api/threads/own", params=user, json={"title": "On weather"}))
+    owner = bearer(owner_token(locked))
+    titled = locked.http.patch("/api/threads/both", params=user, json={"title": f"On {SECRETS[2]}"}, headers=owner)
+    assert titled.status_code == 200
+
+    def found(client: httpx.Client, text: str) -> list[str]:
+        shown = made(client.get("/api/threads", params={**user, "text": text}))
+        return [thread["thread_id"] for thread in shown["items"]]
+
+    for secret in (SECRETS[1], SECRETS[2]):
+        assert found(support, secret) == []
+    assert found(sales, SECRETS[1].upper()) == ["both"]
+    assert found(support, "LIKE TEA") == ["both"]
+    assert found(support, "weather") == ["own"]
+    assert found(support, "i like") == ["own", "both"]
+    assert found(support, "bot") == ["both"]
+
+
 def test_a_repeat_of_another_agents_turn_is_a_conflict(support: httpx.Client, others: Ids, kept: None) -> None:
     message = f"My codeword is {SECRETS[0]} and my totem is a {SECRETS[1]}."
     turn = {**ADA, "thread_id": others.thread_id, "turn_id": others.turn_id, "message": message}
