@@ -103,8 +103,7 @@ async def read_until(
     turn = await memory.find_turn(user_id=scope.user_id, turn_id=turn_id)
     if turn is None or turn.reply is None or turn.message.thread_id != scope.thread:
         raise NotFound("The response that this one continues is gone.")
-    found = await memory.recent(scope, limit=limit, before=turn.message.position + 2)
-    return [exchange for exchange in found if agent_id in (None, exchange.user.agent_id)]
+    return await memory.recent(scope, limit=limit, before=turn.message.position + 2, agent_id=agent_id)
 
 
 async def _kept(memory: Memory, message: Message) -> str | None:

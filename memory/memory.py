@@ -35,6 +35,7 @@ from recollect.memory.recall.recall import Recall
 from recollect.memory.threads.recorded_hits import RecordedHits, bounded_result
 from recollect.memory.threads.summary_step import summary_is_owed
 from recollect.memory.threads.thread_service import ThreadService
+from recollect.memory.threads.window import last_turns
 from recollect.memory.updates.right_of_way import Passage
 from recollect.memory.values.decision import Proposal
 from recollect.memory.values.errors import StoreUnavailable, TurnConflict, UserErased
@@ -291,12 +292,12 @@ class Memory:
         """Return the turn's steps that this process defers, and when each starts at the latest."""
         return self.parts.updater.deferred_steps(user_id, turn_id)
 
-    async def recent(self, scope: Scope, *, limit: int, before: int | None = None) -> list[Exchange]:
-        """Return the thread's last finished turns, at most `limit`, oldest first.
-
-        With `before`, only turns whose messages have positions below it.
-        """
-        return await self.parts.store.conversations.recent(scope, limit=limit, before=before)
+    async def recent(
+        self, scope: Scope, *, limit: int, before: int | None = None, agent_id: str | None = None
+    ) -> list[Exchange]:
+        """Return the thread's last finished turns, at most `limit`, oldest first; see `last_turns`."""
+        conversations = self.parts.store.conversations
+        return await last_turns(conversations, scope, limit=limit, before=before, agent_id=agent_id)
 
     async def exchanges(self, scope: Scope, *, after: int, limit: int) -> list[Exchange]:
         """Return the thread's finished turns whose user's message has a position > `after`, oldest first."""

@@ -65,9 +65,8 @@ class Recall:
             turns=options.window,
             tokens=self.config.window_tokens,
             before=before,
+            agent_id=options.agent_id,
         )
-        if options.agent_id is not None:
-            found = [exchange for exchange in found if exchange.user.agent_id == options.agent_id]
         _say("window read", "window_read", scope, turns=len(found))
         return found
 

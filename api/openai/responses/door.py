@@ -8,7 +8,6 @@ from uuid import uuid4
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from recollect.api.auth.agent_bounds import sees_message
 from recollect.api.auth.caller import WhoCalls
 from recollect.api.auth.whose import Whose
 from recollect.api.openai.callers import callers_key, callers_own, check_model, wrong
@@ -138,8 +137,7 @@ async def _with_stored_history(kept: KeptResponses, place: Place, chat: ClientCh
         return chat
     memory, scope = kept.memory, Scope(kept.user_id, place.thread_id)
     if place.follows is None:
-        recent = await memory.recent(scope, limit=memory.config.window)
-        exchanges = [one for one in recent if sees_message(kept.agent_id, one.user)]
+        exchanges = await memory.recent(scope, limit=memory.config.window, agent_id=kept.agent_id)
     else:
         exchanges = await read_until(memory, scope, place.follows, memory.config.window, agent_id=kept.agent_id)
     return replace(chat, history=continued(chat.history, exchanges).history)

@@ -9,6 +9,7 @@ from recollect.memory.learning.proof.quote_place import quote_place
 from recollect.memory.learning.turns.rebuilt_block import rebuilt_block, recorded_entries
 from recollect.memory.learning.turns.stored_texts import StoredTexts, TextIds
 from recollect.memory.ports.store import Store
+from recollect.memory.threads.window import last_turns
 from recollect.memory.values.errors import NotFound
 from recollect.memory.values.frozen import frozen
 from recollect.memory.values.left_out import LeftOut, read_record
@@ -71,9 +72,9 @@ class Explaining:
         shown = min(int(result.get("memory", {}).get("window") or 0), MOST_WINDOW)
         begin = turn.record.get("window_from") or 0
         before = turn.message.position
-        found = await self.store.conversations.recent(turn.message.scope, limit=shown, before=before) if shown else []
+        conversations, scope = self.store.conversations, turn.message.scope
+        found = await last_turns(conversations, scope, limit=shown, before=before, agent_id=agent_id) if shown else []
         kept = [exchange for exchange in found if exchange.user.position >= begin]
-        kept = [exchange for exchange in kept if agent_id in (None, exchange.user.agent_id)]
         return {
             "turns": shown,
             "gone": shown - len(kept),

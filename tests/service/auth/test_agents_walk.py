@@ -159,6 +159,20 @@ def test_a_shared_thread_is_read_in_part_and_changed_by_nobodys_agent(
     assert support.delete("/api/threads/own", params=user).status_code == 204
 
 
+def test_the_turns_of_others_take_no_place_in_an_agents_window(support: httpx.Client, sales: httpx.Client) -> None:
+    user = {"user_id": "hal"}
+    said(support, "I like tea.", thread="both", **user)
+    others = [{**user, "thread_id": "both", "user": {"content": f"Line {n}."}, "learn": False} for n in range(55)]
+    made(sales.post("/api/exchanges", json=others))
+    context = made(support.post("/api/context", json={**user, "thread_id": "both", "message": "Hello"}))
+    assert [message["content"] for message in context["window"]][:1] == ["I like tea."]
+    turn = said(support, "And rain.", thread="both", **user)
+    assert turn["memory"]["window"] == 1
+    explained = made(support.get(f"/api/turns/{turn['turn_id']}", params={**user, "explain": True}))["explained"]
+    assert explained["window"]["gone"] == 0
+    assert explained["window"]["messages"][0]["content"] == "I like tea."
+
+
 def test_a_search_for_threads_by_text_tells_nothing_of_what_others_said(
     locked: Service, support: httpx.Client, sales: httpx.Client
 ) -> None:
