@@ -10,7 +10,7 @@ from recollect.api.openai.callers import callers_key, callers_own, check_model
 from recollect.api.openai.fate import stored_header, whole_or_streamed
 from recollect.api.openai.identity import thread_of, user_of_request
 from recollect.api.openai.keeping import keeping_of
-from recollect.api.openai.memory_fields import ChatHeaders, memory_options
+from recollect.api.openai.memory_fields import ChatHeaders, label_of, memory_options
 from recollect.api.openai.messages import ClientMessages, read_messages
 from recollect.api.openai.requests import ChatCompletionRequest
 from recollect.api.openai.stream import ChatStream
@@ -56,7 +56,7 @@ async def create_completion(
         read.message,
         headers.key,
         options=options,
-        agent_id=caller.label(),
+        agent_id=label_of(caller, body, headers),
         wants_tokens=bool(body.stream),
         chat=chat,
     )

@@ -5,7 +5,9 @@ from typing import Annotated, Any
 from fastapi import Header
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, WithJsonSchema
 
+from recollect.api.auth.caller import Caller
 from recollect.api.schemas.requests import (
+    AGENT,
     COVERAGE,
     FALLBACK_RECENT,
     FILTER,
@@ -53,6 +55,7 @@ class MemoryFields(BaseModel):
     memory_coverage: Coverage | None = Field(None, description=COVERAGE)
     memory_domains: Domains | None = None
     memory_filter: FilterField | None = Field(None, description=FILTER)
+    memory_agent_id: Id | None = Field(None, description=AGENT)
 
 
 class MemoryHeaders(BaseModel):
@@ -96,6 +99,9 @@ class MemoryHeaders(BaseModel):
     filter: Annotated[str, Field(max_length=MOST_FILTER_CHARACTERS)] | None = Field(
         None, alias="X-Memory-Filter", description="As `memory_filter`, as JSON."
     )
+    agent_id: Annotated[Id | None, BeforeValidator(_said)] = Field(
+        None, alias="X-Memory-Agent-Id", description="As `memory_agent_id`."
+    )
 
 
 OPTIONS = (
@@ -119,6 +125,16 @@ def memory_options(body: MemoryFields, headers: MemoryHeaders) -> dict[str, Any]
     said, in_header = _checked(body.memory_filter), _read(headers.filter)
     options["filter"] = in_header if said is None else said
     return {name: value for name, value in options.items() if value is not None}
+
+
+def label_of(caller: Caller, body: MemoryFields, headers: MemoryHeaders) -> str | None:
+    """Return the agent's label of the turn; the body overrides the header.
+
+    Raises:
+        InvalidRequest: the caller is bound to another agent.
+    """
+    given = headers.agent_id if body.memory_agent_id is None else body.memory_agent_id
+    return caller.label(given, field="memory_agent_id")
 
 
 def _checked(asked: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -85,8 +85,8 @@ async def post_memory(body: MemoryRequest, memory: OpenMemory, caller: WhoCalls)
 )
 async def add_text(body: LessonRequest, memory: OpenMemory, caller: WhoCalls) -> JSONResponse:
     """Return what was changed, and what was refused."""
-    scope = Scope(caller.acts_for(body.user_id), body.thread_id)
-    return JSONResponse((await memory.texts.learn(scope, body.content, agent_id=caller.label())).as_json())
+    scope, label = Scope(caller.acts_for(body.user_id), body.thread_id), caller.label(body.agent_id)
+    return JSONResponse((await memory.texts.learn(scope, body.content, agent_id=label)).as_json())
 
 
 @router.get(

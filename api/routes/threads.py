@@ -241,8 +241,9 @@ async def get_messages(
 )
 async def post_message(thread_id: Id, body: MessageRequest, caller: WhoCalls, memory: OpenMemory) -> JSONResponse:
     """Return the message as it is stored."""
-    given = SingleMessage(body.role, body.content, body.turn_id, body.name, body.metadata, caller.agent_id)
-    return JSONResponse((await store_single(memory, Scope(caller.acts_for(body.user_id), thread_id), given)).as_json())
+    scope, label = Scope(caller.acts_for(body.user_id), thread_id), caller.label(body.agent_id)
+    given = SingleMessage(body.role, body.content, body.turn_id, body.name, body.metadata, label)
+    return JSONResponse((await store_single(memory, scope, given)).as_json())
 
 
 def _summary(record: ThreadRecord) -> JSONResponse:

@@ -86,6 +86,7 @@ class LessonRequest(BaseModel):
     user_id: Id | None = Field(None, description=WHOSE)
     content: MessageText
     thread_id: Id | None = Field(None, description="Whose working memory counts too; null: the user's facts alone.")
+    agent_id: Id | None = Field(None, description=AGENT)
 
 
 class FreeTextAnswer(FactAnswer):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from recollect.api.schemas.requests import WHOSE, Id, MessageText, Metadata, Name, check_request_text
+from recollect.api.schemas.requests import AGENT, WHOSE, Id, MessageText, Metadata, Name, check_request_text
 
 MOST_TITLE = 1_000
 """Longer titles, white space and all, are refused before anything looks at them."""
@@ -39,3 +39,4 @@ class MessageRequest(BaseModel):
     turn_id: Id | None = Field(None, description="Of a user's message: the turn that it begins; yours, for retries.")
     name: Name | None = Field(None, description="Who said it, in a group.")
     metadata: Metadata = Field(default_factory=dict, description="Kept with a user's message.")
+    agent_id: Id | None = Field(None, description=f"{AGENT} An assistant's message answers one with this label alone.")

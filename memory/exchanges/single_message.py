@@ -18,7 +18,7 @@ from recollect.memory.values.turn import Message
 class SingleMessage:
     """One message as it is given; `turn_id` and `metadata` are of a user's message alone.
 
-    `agent_id`: the key that sends it is bound to this agent, whose label the message gets, and whose alone it answers.
+    `agent_id`: the agent whose label a user's message gets, and whose alone an assistant's answers; None: any.
     """
 
     role: str

@@ -14,7 +14,7 @@ from recollect.api.openai.callers import callers_key, callers_own, check_model, 
 from recollect.api.openai.fate import remembered, stored_header, whole_or_streamed
 from recollect.api.openai.identity import thread_of, user_of_request
 from recollect.api.openai.keeping import keeping_of
-from recollect.api.openai.memory_fields import ChatHeaders, memory_options
+from recollect.api.openai.memory_fields import ChatHeaders, label_of, memory_options
 from recollect.api.openai.messages import ClientMessages, split_messages
 from recollect.api.openai.responses.answers import ResponseAnswer
 from recollect.api.openai.responses.kept import KeptResponses
@@ -79,7 +79,7 @@ async def create_response(
         headers.key,
         metadata=dict(body.metadata or {}),
         options=caller.options(memory_options(body, headers)),
-        agent_id=caller.label(),
+        agent_id=label_of(caller, body, headers),
         wants_tokens=bool(body.stream),
         chat=chat,
     )

@@ -102,6 +102,12 @@ def test_another_agents_label_is_refused(agent: httpx.Client) -> None:
     assert fields(agent.post("/api/agent", json={**other, "thread_id": "t1", "message": "Hi."})) == ["agent_id"]
     assert fields(agent.post("/api/memory", json={**other, "content": "Ada flies."})) == ["agent_id"]
     assert fields(agent.post("/api/documents", json={**other, "text": "On flying."})) == ["agent_id"]
+    assert fields(agent.post("/api/memory/add", json={**other, "content": "I fly."})) == ["agent_id"]
+    message = {**other, "role": "user", "content": "I fly."}
+    assert fields(agent.post("/api/threads/t1/messages", json=message)) == ["agent_id"]
+    chat = {"user": "ada", "messages": [{"role": "user", "content": "Hi"}], "memory_agent_id": "sales"}
+    refusal = agent.post("/v1/chat/completions", json=chat)
+    assert (refusal.status_code, refusal.json()["error"]["param"]) == (400, "memory_agent_id")
 
 
 def test_keys_name_their_agent(locked: Service) -> None:

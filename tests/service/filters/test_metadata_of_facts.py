@@ -132,3 +132,25 @@ def test_a_forgotten_facts_metadata_leave_every_file(tmp_path: Path) -> None:
         assert running.get(path)["metadata"] == {}
         files = [file for file in (tmp_path / "data").rglob("*") if file.is_file()]
         assert [file.name for file in files if SECRET.encode() in file.read_bytes()] == []
+
+
+def test_the_label_of_an_agent_is_taken_at_every_door_of_turns(offline: Service, user: str) -> None:
+    def sent(path: str, body: Json, label: str = "") -> None:
+        headers = {"X-Memory-Agent-Id": label} if label else {}
+        answer = offline.http.post(path, json={"user_id": user, **body}, headers=headers)
+        assert answer.status_code == 200, answer.text
+
+    sent("/api/threads/t1/messages", {"role": "user", "content": "I like jazz.", "agent_id": "one"})
+    reply = {"role": "assistant", "content": "Noted."}
+    wrong = {"user_id": user, **reply, "agent_id": "other"}
+    assert offline.http.post("/api/threads/t1/messages", json=wrong).status_code == 422
+    sent("/api/threads/t1/messages", {**reply, "agent_id": "one"})
+    sent("/api/memory/add", {"content": "I work as a nurse.", "agent_id": "two"})
+    chat: Json = {"user": user, "messages": [{"role": "user", "content": "I like rain."}]}
+    sent("/v1/chat/completions", {**chat, "memory_id": "t3", "memory_agent_id": "three"})
+    sent("/v1/chat/completions", {**chat, "memory_id": "t4"}, label="four")
+    sent("/v1/responses", {"user": user, "input": "I like snow.", "memory_id": "t5", "memory_agent_id": "five"})
+    for thread_id, label in (("t1", "one"), ("t3", "three"), ("t4", "four"), ("t5", "five")):
+        messages = offline.get(f"/api/threads/{thread_id}/messages", user_id=user)["items"]
+        assert [message["agent_id"] for message in messages] == [label] * 2
+    assert [len(listed(offline, f"/api/users/{user}/facts", {"agent_id": label})) for label in ("two", "six")] == [1, 0]
