@@ -80,7 +80,8 @@ class TokenCredentials(Credentials):
             # The token may be nested too deeply, for example. The error's own text may quote the token.
             raise _refused(type(error).__name__) from None
         if (prefix := self._prefix(claims)) is not None:
-            return Caller(_name(prefix), user_prefix=prefix, ends_at=_end(claims))
+            # Not the prefix alone: it may be a user's id, who must not be taken for the tenant.
+            return Caller(_name(f"{prefix}{EVERY}"), user_prefix=prefix, ends_at=_end(claims))
         user_id = user_of_claim(claims.get(self._rules.user_claim))
         if user_id is None:
             raise _refused("no user")

@@ -88,6 +88,10 @@ def test_a_token_with_a_tenants_claim_is_the_tenants(tmp_path_factory: pytest.Te
 
         with caller(running, token(sub="ada", tenant="acme:", role="admin")) as acme:
             check_tenant(acme)
+        with caller(running, token(tenant="acme:")) as acme, caller(running, token(sub="acme:")) as namesake:
+            receipt = acme.delete("/api/users/acme:ada").json()["erasure_id"]
+            assert acme.get(f"/api/erasures/{receipt}").status_code == 200
+            refused(namesake.get(f"/api/erasures/{receipt}"), 404, "not_found")
         with caller(running, token(sub="ada")) as own:
             assert own.get("/api/threads").status_code == 200
         for wrong in ("", "*", "a b", 5, ["acme:"]):
