@@ -20,8 +20,9 @@ MOST_READ = 2_000
 """How many messages, the newest, and how many facts are looked through."""
 FEW = 5
 """A day, or a name, of more messages than these asks for more than the first hits can hold."""
-_NAME = re.compile(r"(?:(?<=[a-zß-ÿ] )|(?<=[a-zß-ÿ][,;] ))[A-ZÀ-ÖØ-Þ][^\W\d_]{2,}(?:[- ][A-ZÀ-ÖØ-Þ][^\W\d_]{2,})*")
-"""Capitalised words within a sentence."""
+_CAPITALISED = r"[A-ZÀ-ÖØ-Þ][^\W\d_]{2,}(?!\w)"
+_NAME = re.compile(rf"(?:(?<=[a-zß-ÿ] )|(?<=[a-zß-ÿ][,;] )){_CAPITALISED}(?:[- ]{_CAPITALISED})*")
+"""Capitalised words within a sentence, each a whole word: messages are looked up by their words."""
 _WORD = re.compile(r"\w+")
 _NO_NAMES = word_set(
     "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August "

@@ -177,6 +177,18 @@ def test_proposed_cases_come_from_quotes_times_and_names_and_run(talked: Service
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
+def test_a_capitalised_word_that_goes_on_in_digits_is_no_name(talked: Service) -> None:
+    line = {
+        "user_id": "fay",
+        "thread_id": "t",
+        "role": "user",
+        "content": "We met Olga near Plaza7, for new Glass_ware.",
+    }
+    talked.http.post("/api/import", content=json.dumps(line | {"timestamp": "2025-01-01T09:00:00Z"}))
+    found = talked.get("/api/admin/eval/cases", user_id="fay")["items"]
+    assert [one["query"] for one in found if "about" in one["query"]] == ["What did I say about Olga?"]
+
+
 def test_without_a_service_the_command_opens_the_stores_itself(talked: Service) -> None:
     name = write(talked, case(talked))
     (talked.folder / "b.env").write_text("MEMORY_SCORE_THRESHOLD=0.99\n")
