@@ -42,8 +42,10 @@ class CaseFile:
     numbers: Sequence[int]
 
 
-def read_lines(path: Path) -> CaseFile:
+def read_lines(path: Path, *, longest: int) -> CaseFile:
     """Read a file of cases, or the standard input for `-`; empty lines are skipped.
+
+    A query may have `longest` characters.
 
     Raises:
         ConfigurationError: the file cannot be read, has no case or too many, or a line is none; it names the line.
@@ -55,14 +57,17 @@ def read_lines(path: Path) -> CaseFile:
     numbered = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not 1 <= len(numbered) <= MOST_CASES:
         raise ConfigurationError(f"{path} has {len(numbered)} cases; it must have 1 to {MOST_CASES:,}.")
-    return CaseFile([_read(line, number) for number, line in numbered], [number for number, _ in numbered])
+    return CaseFile([_read(line, number, longest) for number, line in numbered], [number for number, _ in numbered])
 
 
-def _read(line: str, number: int) -> EvalCase:
+def _read(line: str, number: int, longest: int) -> EvalCase:
     try:
-        return EvalCase.model_validate(json.loads(line))
+        case = EvalCase.model_validate(json.loads(line))
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"Line {number} is no case: {_problem(error)}.") from None
+    if len(case.query) > longest:
+        raise ConfigurationError(f"Line {number} is no case: query must have 1 to {longest:,} characters.")
+    return case
 
 
 def _problem(error: Exception) -> str:

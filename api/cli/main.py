@@ -168,6 +168,8 @@ def eval_(  # noqa: PLR0913  # the options of a command
     """Measure what searches find, by cases that say what they have to find; exit code 1 below --fail-under."""
     if (cases is None) == (propose is None) or (propose is None) != (user is None):
         raise typer.BadParameter("name a file of cases, or say --propose N with --user U.")
+    if cases is None and (compare is not None or fail_under is not None):
+        raise typer.BadParameter("--compare and --fail-under need a file of cases; --propose only writes one.")
     config = _quiet_config(data_dir)
     from recollect.api.cli import evaluation
 
@@ -175,7 +177,7 @@ def eval_(  # noqa: PLR0913  # the options of a command
         evaluation.propose(config, check_id("--user", user), propose)
         return
     assert cases is not None
-    lines = evaluation.read_lines(cases)
+    lines = evaluation.read_lines(cases, longest=config.max_message_characters)
     report = evaluation.evaluate(config, lines, None if compare is None else _compared(compare))
     evaluation.show_report(report, as_json=as_json)
     if fail_under is not None and report["R@10"] < fail_under:

@@ -115,6 +115,7 @@ def test_a_text_that_was_said_again_is_found_by_each_of_its_ids(talked: Service)
         '{"user_id": "ada", "query": "Lisbon", "expect": ["x"], "limit": 3}',
         '{"user_id": "ada", "query": "Lisbon", "expect": ["x"], "now": "soon"}',
         '{"user_id": "ada", "query": "Lisbon", "expect": ["x"], "filter": {"priority": {"about": 2}}}',
+        json.dumps({"user_id": "ada", "query": "x" * 200_001, "expect": ["x"]}),
         "[" * 50_000,
         "Lisbon",
     ],
@@ -203,7 +204,9 @@ def test_without_a_service_the_command_opens_the_stores_itself(talked: Service) 
 
 
 def test_what_is_asked_for_has_to_be_said_whole(talked: Service) -> None:
-    for arguments in ([], ["cases.jsonl", "--propose", "3"], ["--propose", "3"], ["missing.jsonl"]):
+    wrong = [[], ["cases.jsonl", "--propose", "3"], ["--propose", "3"], ["missing.jsonl"]]
+    wrong += [["--propose", "3", "--user", "ada", *more] for more in (("--fail-under", "9"), ("--compare", "b.env"))]
+    for arguments in wrong:
         assert recollect(talked, "eval", *arguments).returncode == 2
     (talked.folder / "empty.jsonl").write_text("\n")
     assert recollect(talked, "eval", "empty.jsonl").returncode == 2
