@@ -125,7 +125,8 @@ class MissAnswer(BaseModel):
     rank: int | None = Field(description="From 1, where it was ranked.")
     stage: str = Field(
         description="The step that it reached last: `selected` (a hit), a step of the trace that dropped it, "
-        "`retrieval` (no channel named it), `index` (it has no point), or `unknown` (no memory of this user)."
+        "`filter` (the case's own excludes it), `retrieval` (no channel named it), `index` (it has no point), or "
+        "`unknown` (no memory of this user)."
     )
     reason: str | None
 

@@ -33,7 +33,7 @@ class Evaluating:
     async def _outcome(self, case: Case, expected: ExpectedIds, now: datetime) -> Outcome:
         options = replace(read_options({}, self.recall.config), top_k=DEPTH, kinds=KINDS, filter=case.filter)
         recalled = await self.recall.find(Scope(case.user_id), case.query, options, now=case.now or now)
-        known = await expected.known(case.user_id, case.expect)
+        known = await expected.known(case.user_id, case.expect, asked=case.filter)
         return judge_case(case, known, [_stands_for(hit) for hit in recalled.hits], list(recalled.trace()))
 
 

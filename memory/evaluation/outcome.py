@@ -24,7 +24,8 @@ class Miss:
     """An expected memory that is not among the first hits.
 
     `rank` counts from 1 where it was ranked; `stage` is the step that it reached last, or "unknown" for an id that
-    names no memory of the user, "index" for a memory without a point, and "retrieval" where no channel named it.
+    names no memory of the user, "gone" for a fact that does not hold now, "filter" for what the case's filter excludes,
+    "index" for a memory without a point, and "retrieval" where no channel named it.
     """
 
     id: str
@@ -94,6 +95,8 @@ def _miss(
     if memory.memory_id in below:
         rank, trace = below[memory.memory_id]
         return Miss(expected, rank, trace.stage, trace.reason)
+    if memory.dropped is not None:
+        return Miss(expected, None, *memory.dropped)
     if not memory.has_point:
         return Miss(expected, None, "index", "the index has no point of it; look at it with `recollect doctor`")
     return Miss(expected, None, "retrieval", "no channel named it among its candidates")

@@ -96,6 +96,18 @@ def test_a_miss_says_its_rank_or_its_step(talked: Service) -> None:
     assert other["reason"]
 
 
+def test_a_forgotten_fact_is_unknown_and_one_that_ended_is_gone(talked: Service) -> None:
+    boat = talked.http.post("/api/memory", json={"user_id": "hal", "content": "My boat is called Moby."}).json()["id"]
+    taught = talked.turn("I work as a pilot.", user="hal", turn_id="job", wait_for_memory=True)
+    job = taught["memory"]["update"]["changes"][0]["fact_id"]
+    assert talked.http.delete(f"/api/users/hal/facts/{boat}").status_code == 204
+    assert talked.http.post("/api/turns/job/undo", params={"user_id": "hal"}).status_code == 200
+    asked = {"user_id": "hal", "query": "What is my boat, what my job?", "expect": [boat, job]}
+    report = talked.http.post("/api/admin/eval", json={"cases": [asked]}).json()
+    assert [(miss["id"], miss["stage"]) for miss in report["misses"]] == [(boat, "unknown"), (job, "gone")]
+    assert [one["id"] for one in report["unknown"]] == [boat]
+
+
 def test_a_text_that_was_said_again_is_found_by_each_of_its_ids(talked: Service) -> None:
     lines = [
         {"user_id": "bob", "thread_id": "t", "role": "user", "content": "My locker is number 41."}
@@ -152,7 +164,10 @@ def test_a_case_may_have_a_filter(talked: Service) -> None:
     found = [case(talked, filter={"role": role}) for role in ("user", "assistant")]
     answer = talked.http.post("/api/admin/eval", json={"cases": found}).json()
     assert answer["R@25"] == 50
-    assert [miss["case"] for miss in answer["misses"]] == [2]
+    assert [(miss["case"], miss["stage"]) for miss in answer["misses"]] == [(2, "filter")]
+    imported = {"user_id": "ada", "query": "bus", "expect": ["bus-1"], "filter": {"thread_id": "old1"}}
+    (miss,) = talked.http.post("/api/admin/eval", json={"cases": [imported]}).json()["misses"]
+    assert (miss["id"], miss["stage"]) == ("bus-1", "filter")
     body = {"cases": [case(talked, filter={"role": {"about": 2}})]}
     error = refused(talked.http.post("/api/admin/eval", json=body), 422, "invalid_request")
     assert error["details"][0]["field"].startswith("cases.0.filter")
