@@ -11,6 +11,7 @@ from recollect.memory.evaluation.evaluating import Evaluating
 from recollect.memory.evaluation.outcome import MEASURES, Outcome, report
 from recollect.memory.evaluation.proposing import propose_cases
 from recollect.memory.recall.recall import Recall
+from recollect.memory.temporal.temporal import read_timezone
 from recollect.memory.values.errors import ConfigurationError, InvalidRequest, Problem
 from recollect.memory.values.frozen import frozen
 from recollect.memory.values.mem_config import MemoryConfig
@@ -57,7 +58,8 @@ class Evaluation:
 
     async def propose(self, user_id: str, *, count: int) -> list[Case]:
         """Return up to `count` cases of the user's own history; see `propose_cases`."""
-        return await propose_cases(self.recall.store, user_id, count=count)
+        zone = read_timezone(self.recall.config.timezone)
+        return await propose_cases(self.recall.store, user_id, count=count, zone=zone)
 
 
 def _compared(first: Sequence[Outcome], second: Sequence[Outcome]) -> Json:

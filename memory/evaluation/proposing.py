@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, tzinfo
 from itertools import chain, islice, zip_longest
 
 from recollect.memory.background.long_texts import off_loop
@@ -30,20 +30,22 @@ _NO_NAMES = word_set(
 )
 
 
-async def propose_cases(store: Store, user_id: str, *, count: int) -> list[Case]:
+async def propose_cases(store: Store, user_id: str, *, count: int, zone: tzinfo) -> list[Case]:
     """Return up to `count` cases, of each kind about as many; fewer where the history is short.
+
+    Days are those of `zone`.
 
     Raises:
         StoreUnavailable: the store cannot be reached.
     """
     messages = [one for one in await store.timeline.latest(Scope(user_id), limit=MOST_READ) if one.role == "user"]
     facts = await _facts(store, user_id)
-    return await off_loop(lambda: _mixed(messages, facts, count), [one.content for one in messages])
+    return await off_loop(lambda: _mixed(messages, facts, count, zone), [one.content for one in messages])
 
 
-def _mixed(messages: Sequence[Message], facts: Sequence[Fact], count: int) -> list[Case]:
+def _mixed(messages: Sequence[Message], facts: Sequence[Fact], count: int, zone: tzinfo) -> list[Case]:
     """Take cases of each kind in turn, and number them."""
-    kinds = (_quotes(facts, {one.id: one for one in messages}), _days(messages), _names(messages))
+    kinds = (_quotes(facts, {one.id: one for one in messages}), _days(messages, zone), _names(messages))
     mixed = (case for case in chain.from_iterable(zip_longest(*kinds)) if case is not None)
     return [replace(case, number=number) for number, case in enumerate(islice(mixed, count), 1)]
 
@@ -65,11 +67,11 @@ def _quotes(facts: Sequence[Fact], messages: Mapping[str, Message]) -> Iterator[
             yield Case(0, fact.user_id, fact.statement, (source.id,))
 
 
-def _days(messages: Sequence[Message]) -> Iterator[Case]:
-    """Ask for what was said on a day."""
+def _days(messages: Sequence[Message], zone: tzinfo) -> Iterator[Case]:
+    """Ask for what was said on a day, as a search that is asked in `zone` reckons it."""
     by_day = defaultdict[date, list[Message]](list)
     for message in messages:
-        by_day[message.created_at.date()].append(message)
+        by_day[message.created_at.astimezone(zone).date()].append(message)
     for day, said in by_day.items():
         if len(said) <= FEW:
             query = f"What did I say on {day:%B} {day.day}, {day.year}?"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -203,6 +204,15 @@ def test_a_capitalised_word_that_goes_on_in_digits_is_no_name(talked: Service) -
     talked.http.post("/api/import", content=json.dumps(line | {"timestamp": "2025-01-01T09:00:00Z"}))
     found = talked.get("/api/admin/eval/cases", user_id="fay")["items"]
     assert [one["query"] for one in found if "about" in one["query"]] == ["What did I say about Olga?"]
+
+
+def test_proposed_days_are_those_of_the_time_zone_in_which_cases_are_searched(tmp_path: Path) -> None:
+    with service(tmp_path, MEMORY_TIMEZONE="America/Los_Angeles") as running:
+        line = {"user_id": "ada", "thread_id": "t", "role": "user", "content": "the rain never stopped"}
+        running.http.post("/api/import", content=json.dumps(line | {"timestamp": "2025-03-02T03:00:00Z"}))
+        (found,) = running.get("/api/admin/eval/cases", user_id="ada")["items"]
+        assert found["query"] == "What did I say on March 1, 2025?"
+        assert running.http.post("/api/admin/eval", json={"cases": [found]}).json()["R@5"] == 100
 
 
 def test_without_a_service_the_command_opens_the_stores_itself(talked: Service) -> None:
