@@ -14,11 +14,10 @@ from recollect.memory.recall.recall import Recall
 from recollect.memory.temporal.temporal import read_timezone
 from recollect.memory.values.errors import ConfigurationError, InvalidRequest, Problem
 from recollect.memory.values.frozen import frozen
-from recollect.memory.values.mem_config import MemoryConfig
 
 Json = dict[str, Any]
-OpenRecall = Callable[[MemoryConfig, Sequence[str]], AbstractAsyncContextManager[Recall]]
-"""Opens the recall of another configuration over the same data, ready for searches of these users."""
+OpenRecall = Callable[[Mapping[str, Any], Sequence[str]], AbstractAsyncContextManager[Recall]]
+"""Opens the recall with changes of its configuration over the same data, ready for searches of these users."""
 
 
 @frozen
@@ -46,10 +45,10 @@ class Evaluation:
             InvalidRequest: a change is not possible; the error says why.
             StoreUnavailable, ModelUnavailable: a search is not possible now.
         """
-        config, now = self.recall.config.replace(**changes), self.recall.clock()
+        now = self.recall.clock()
         users = list(dict.fromkeys(case.user_id for case in cases))
         try:
-            async with self.other(config, users) as recall:
+            async with self.other(changes, users) as recall:
                 second = await Evaluating(recall).run(cases, now=now)
         except ConfigurationError as error:
             raise InvalidRequest(error.message, problems=[Problem("compare", error.message)]) from error

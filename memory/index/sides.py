@@ -128,11 +128,14 @@ class EmbedderSides:
 
     @asynccontextmanager
     async def opened(self, spec: EmbedderSpec) -> AsyncGenerator[Side]:
-        """Open a side that deletions reach, until exit; a side that is open already is used as it is."""
+        """Open a side that deletions reach, until exit; where its collection is open already, that side is used."""
         if spec in self._open:
             yield self._open[spec][0]
             return
         async with self._open_side(spec) as side:
+            if (holder := await self._holder(await side.named())) is not None:
+                yield holder
+                return
             self.visitors.append(side)
             try:
                 yield side
@@ -154,6 +157,13 @@ class EmbedderSides:
                 _, closer = self._open.pop(spec)
                 await closer.aclose()
         return True
+
+    async def _holder(self, named: EmbedderSpec) -> Side | None:
+        """Return the side that has this collection open: its spec may say the dimension, or leave it to the model."""
+        for side in [self.serving, *([self.other] if self.other is not None else [])]:
+            if (side.spec.collection or (await side.named()).collection) == named.collection:
+                return side
+        return None
 
     async def _side(self, spec: EmbedderSpec) -> Side:
         if spec not in self._open:

@@ -1,14 +1,15 @@
 """Opens what an evaluation needs: the recall that serves, and others beside it. A composition root."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 from recollect.memory.evaluation.evaluation import Evaluation
 from recollect.memory.index.indexing import IndexRepair
 from recollect.memory.index.sides import Side
-from recollect.memory.opening.embedders import spec_of
+from recollect.memory.opening.embedders import configured_for, spec_of
 from recollect.memory.opening.stores import Stores, open_stores
 from recollect.memory.ports.embedder import EmbedderSpec
 from recollect.memory.providers.catalog import open_reranker
@@ -38,14 +39,17 @@ def evaluation_of(stores: Stores, recall: Recall) -> Evaluation:
     visiting = asyncio.Lock()
 
     @asynccontextmanager
-    async def other(config: MemoryConfig, users: Sequence[str]) -> AsyncGenerator[Recall]:
+    async def other(changes: Mapping[str, Any], users: Sequence[str]) -> AsyncGenerator[Recall]:
+        # The embedder that serves may be another one than the configured one: changes are of what serves.
+        serving = (await stores.sides.settled()).spec
+        config = _changed(configured_for(recall.config, serving), changes)
         async with AsyncExitStack() as stack:
             search = replace(recall.vector_search, config=config)
             if _reranking(config) != _reranking(recall.config):
                 search = replace(search, reranker=await stack.enter_async_context(open_reranker(config)))
-            if _embedding(config) != _embedding(recall.config):
+            if (spec := spec_of(config)) != serving:
                 await stack.enter_async_context(visiting)  # a collection can be opened once at a time
-                side = await stack.enter_async_context(_filled_for(users, stores, spec_of(config)))
+                side = await stack.enter_async_context(_filled_for(users, stores, spec))
                 search = replace(search, index=side.index, embedder=side.embedder)
             yield replace(recall, config=config, vector_search=search)
 
@@ -72,5 +76,7 @@ def _reranking(config: MemoryConfig) -> tuple[object, ...]:
     return config.reranker, config.reranker_path
 
 
-def _embedding(config: MemoryConfig) -> tuple[object, ...]:
-    return config.embedding_model, config.embedding_dimensions, config.embedding_model_path
+def _changed(config: MemoryConfig, changes: Mapping[str, Any]) -> MemoryConfig:
+    """Return `config` with `changes`; another embedding model takes the place of the caller's own embedder."""
+    own = {"embedder": None, "given_embeddings": None} if "embedding_model" in changes else {}
+    return config.replace(**own, **changes)

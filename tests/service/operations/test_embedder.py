@@ -191,3 +191,39 @@ def test_an_embedder_is_compared_in_a_collection_of_its_own_which_goes_again(tal
     settled(talked)
     (talked.folder / "b.env").write_text("EMBEDDING_MODEL=fastembed:of-nobody\nEMBEDDING_MODEL_PATH=/nowhere\n")
     assert recollect(talked, "eval", "cases.jsonl", "--compare", "b.env").returncode == 1
+
+
+def test_an_embedder_whose_collection_is_open_is_compared_as_it_is(talked: Service) -> None:
+    run(talked, "prepare", "fake-embed")
+    dimension = int(talked.get(STATUS)["other"]["collection"].rpartition("-")[2])
+    other = {"embedding_model": "fake-embed", "embedding_dimensions": dimension}
+    for verb in ("status", "switch"):
+        run(talked, verb)
+        answer = talked.http.post("/api/admin/eval", json={"cases": [case_of(talked)], "compare": other})
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["compared"]["R@25"] == 100
+        assert points(talked)[0] == points(talked)[1] > 0
+
+
+def test_the_configured_embedder_is_compared_with_the_one_that_serves_in_its_place(talked: Service) -> None:
+    case = case_of(talked)
+    alike = [similarity(talked, case)]
+    run(talked, "prepare", "fake-embed")
+    run(talked, "switch")
+    alike.append(similarity(talked, case))
+    assert alike[0] != alike[1]
+    compare = {"embedding_model": "lexical", "memory_score_threshold": sum(alike) / 2}
+    answer = talked.http.post("/api/admin/eval", json={"cases": [case], "compare": compare}).json()
+    assert (answer["compared"]["R@25"] == 100) is (alike[0] > alike[1])
+
+
+def case_of(running: Service) -> Json:
+    message = running.get("/api/threads/t1/messages", user_id="ada")["items"][0]
+    return {"user_id": "ada", "query": f"When was it? {message['content']}", "expect": [message["id"]]}
+
+
+def similarity(running: Service, case: Json) -> float:
+    """Return how similar the case's query is to what it expects, for the embedder that serves."""
+    body = {"user_id": "ada", "query": case["query"], "top_k": 50, "score_threshold": -1.0}
+    hits = running.http.post("/api/memory/search", json=body).json()["hits"]
+    return next(hit["similarity"] for hit in hits if hit["id"] in case["expect"])
