@@ -77,7 +77,8 @@ class EmbedderChange:
         """Begin to fill the collection of `spec`, or go on with it; from now on new points are owed to it, too.
 
         Raises:
-            EmbedderConflict: it serves already, another one is prepared, or a filling is running.
+            EmbedderConflict: it serves already, another one is prepared, a filling is running, or an evaluation has its
+                collection open, which can be opened once at a time.
             ConfigurationError: it cannot be opened.
             StoreUnavailable, ModelUnavailable: a store or the embedder cannot be reached.
         """
@@ -89,6 +90,8 @@ class EmbedderChange:
             named = await side.named()
             if named.collection == (await self.sides.serving.named()).collection:
                 raise EmbedderConflict(f"{spec.model} serves already; name another embedder.")
+            if await self.sides.visited(named.collection, but=side):
+                raise EmbedderConflict(f"An evaluation has {spec.model} open; wait until that has ended.")
         if choice.other is None:
             await self._write(EmbedderChoice(choice.serving, named, "filling"))
         elif choice.other.collection != named.collection or choice.stage not in {"filling", "ready"}:

@@ -158,6 +158,10 @@ class EmbedderSides:
                 await closer.aclose()
         return True
 
+    async def visited(self, collection: str | None, *, but: Side) -> bool:
+        """Tell whether a visitor other than `but` has this collection open."""
+        return any([(await one.named()).collection == collection for one in self.visitors if one is not but])
+
     async def _holder(self, named: EmbedderSpec) -> Side | None:
         """Return the side that has this collection open: its spec may say the dimension, or leave it to the model."""
         for side in [self.serving, *([self.other] if self.other is not None else [])]:

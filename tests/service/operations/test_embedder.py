@@ -205,6 +205,26 @@ def test_an_embedder_whose_collection_is_open_is_compared_as_it_is(talked: Servi
         assert points(talked)[0] == points(talked)[1] > 0
 
 
+def test_an_embedder_that_an_evaluation_has_open_is_not_prepared(talked: Service, fake: FakeOpenAI) -> None:
+    def hang_at_many(body: Json) -> None:
+        if len(body["input"]) > 4:
+            fake.hang()
+
+    fake.on_embeddings = hang_at_many
+    (talked.folder / "b.env").write_text("EMBEDDING_MODEL=fake-embed\n")
+    (talked.folder / "cases.jsonl").write_text(json.dumps(case_of(talked)))
+    command = recollecting(talked, "eval", "cases.jsonl", "--compare", "b.env")
+    until(lambda: any(len(body["input"]) > 4 for body in fake.embeddings))
+    same = {"model": "fake-embed", "dimensions": fake.dimensions}
+    refused(talked.http.post(f"{STATUS}/prepare", json=same), 409, "embedder_conflict")
+    assert talked.get(STATUS)["other"] is None
+    fake.on_embeddings = None
+    fake.release()
+    told, shown = command.communicate()
+    assert command.returncode == 0, told + shown
+    assert "fake-embed is ready" in run(talked, "prepare", "fake-embed")
+
+
 def test_the_configured_embedder_is_compared_with_the_one_that_serves_in_its_place(talked: Service) -> None:
     case = case_of(talked)
     alike = [similarity(talked, case)]
