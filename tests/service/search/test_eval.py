@@ -83,6 +83,10 @@ def test_unknown_ids_are_missed_and_named_and_a_low_figure_is_exit_code_1(talked
     shown = recollect(talked, "eval", name).stdout
     assert "nobody's" in shown
     assert "unknown" in shown
+    many = case(talked, query="late bus", expect=[*(f"bus-{number}" for number in range(60)), "ghost"])
+    shown = recollect(talked, "eval", write(talked, *[many] * 2, foreign)).stdout
+    assert "ghost" in shown
+    assert "more; --json shows them all" in shown
 
 
 def test_a_miss_says_its_rank_or_its_step(talked: Service) -> None:
