@@ -119,7 +119,7 @@ def test_an_administrator_may_all(callers: dict[str, httpx.Client], user: str) -
 
 def test_a_users_own_key_is_bound_to_its_user(callers: dict[str, httpx.Client], user: str) -> None:
     own = callers["own"]
-    turn = said(own, "I live in Oslo.", turn_id="first")
+    turn = said(own, "I live in Oslo.", turn_id="first", wait_for_memory=True)
     assert turn["user_id"] == user
     assert said(own, "Me again.", user_id=user)["user_id"] == user
     for query in ({}, {"user_id": user}):
