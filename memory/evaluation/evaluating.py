@@ -11,6 +11,7 @@ from recollect.memory.recall.hit import Hit
 from recollect.memory.recall.recall import Recall
 from recollect.memory.recall.recall_options import KINDS
 from recollect.memory.recall.turn_options import read_options
+from recollect.memory.values.errors import IndexUnavailable
 from recollect.memory.values.frozen import frozen
 from recollect.memory.values.scope import Scope
 
@@ -25,7 +26,8 @@ class Evaluating:
         """Return the outcome of each case. A case without a time of its own is asked at `now`.
 
         Raises:
-            StoreUnavailable, ModelUnavailable: a search is not possible now.
+            IndexUnavailable, StoreUnavailable, ModelUnavailable: a search is not possible now. The search by words that
+                stands in for the index measures nothing.
         """
         expected = ExpectedIds(self.recall.store, self.recall.vector_search.index)
         return [await self._outcome(case, expected, now) for case in cases]
@@ -33,6 +35,8 @@ class Evaluating:
     async def _outcome(self, case: Case, expected: ExpectedIds, now: datetime) -> Outcome:
         options = replace(read_options({}, self.recall.config), top_k=DEPTH, kinds=KINDS, filter=case.filter)
         recalled = await self.recall.find(Scope(case.user_id), case.query, options, now=case.now or now)
+        if recalled.is_degraded:
+            raise IndexUnavailable
         known = await expected.known(case.user_id, case.expect, asked=case.filter)
         return judge_case(case, known, [_stands_for(hit) for hit in recalled.hits], list(recalled.trace()))
 

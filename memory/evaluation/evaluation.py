@@ -31,7 +31,7 @@ class Evaluation:
         """Run the cases, and return the report of the HTTP contract.
 
         Raises:
-            StoreUnavailable, ModelUnavailable: a search is not possible now.
+            IndexUnavailable, StoreUnavailable, ModelUnavailable: a search is not possible now.
         """
         return report(await Evaluating(self.recall).run(cases, now=self.recall.clock()))
 
@@ -43,7 +43,7 @@ class Evaluation:
 
         Raises:
             InvalidRequest: a change is not possible; the error says why.
-            StoreUnavailable, ModelUnavailable: a search is not possible now.
+            IndexUnavailable, StoreUnavailable, ModelUnavailable: a search is not possible now.
         """
         now = self.recall.clock()
         users = list(dict.fromkeys(case.user_id for case in cases))

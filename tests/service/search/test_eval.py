@@ -239,3 +239,9 @@ def test_what_is_asked_for_has_to_be_said_whole(talked: Service) -> None:
         assert recollect(talked, "eval", *arguments).returncode == 2
     (talked.folder / "empty.jsonl").write_text("\n")
     assert recollect(talked, "eval", "empty.jsonl").returncode == 2
+
+
+def test_with_the_index_down_nothing_is_measured(tmp_path: Path) -> None:
+    with service(tmp_path, QDRANT_URL="http://127.0.0.1:9") as running:
+        case = {"user_id": "ada", "query": "tea", "expect": ["m1"]}
+        refused(running.http.post("/api/admin/eval", json={"cases": [case]}), 503, "store_unavailable")
