@@ -1,6 +1,5 @@
 """Describes what requests may say. They are read strictly: unknown fields and other types are refused."""
 
-import math
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self, cast
@@ -26,12 +25,12 @@ from recollect.memory.recall.recall_options import RecallOptions
 from recollect.memory.temporal.temporal import read_timezone
 from recollect.memory.values.filtering.reading import EXAMPLE, read_filter
 from recollect.memory.values.further_message import MOST_FURTHER, FurtherMessage
+from recollect.memory.values.json_values import MOST_METADATA_DEPTH, json_problem
 from recollect.memory.values.mem_config import Coverage, MemoryConfig, Scoped, TimeUse
 from recollect.memory.values.scope import ID_PATTERN, ID_RULE
 from recollect.memory.values.text import MOST_REPLY_CHARACTERS, text_problem
 from recollect.memory.values.times import from_ms, to_ms, utc_now
 
-MOST_METADATA_DEPTH = 20
 MOST_TEXT = 100_000
 """Longer texts of a fact are refused before anything looks at them."""
 MOST_LISTED = 1_000
@@ -55,22 +54,12 @@ def check_path_id(text: str) -> str:
     return text
 
 
-def check_json(value: Any, depth: int = 0) -> Any:
+def check_json(value: dict[str, Any]) -> dict[str, Any]:
     """Plain JSON of bounded depth, whose texts and numbers every store can hold."""
-    if depth > MOST_METADATA_DEPTH:
-        raise ValueError(f"must not be nested deeper than {MOST_METADATA_DEPTH} levels")
-    if isinstance(value, str):
-        check_request_text(value)
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("must not contain NaN or Infinity")
-    elif isinstance(value, dict):
-        for key, item in value.items():  # pyright: ignore[reportUnknownVariableType] - any JSON
-            check_request_text(str(key))  # pyright: ignore[reportUnknownArgumentType] - any JSON
-            check_json(item, depth + 1)
-    elif isinstance(value, list):
-        for item in value:  # pyright: ignore[reportUnknownVariableType] - any JSON
-            check_json(item, depth + 1)
-    return value  # pyright: ignore[reportUnknownVariableType] - any JSON
+    problem = json_problem(value, MOST_METADATA_DEPTH)
+    if problem is not None:
+        raise ValueError(problem)
+    return value
 
 
 Id = Annotated[

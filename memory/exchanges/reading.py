@@ -8,10 +8,8 @@ from typing import Any, cast, get_args
 from recollect.memory.exchanges.given_exchange import GivenExchange, SaidMessage
 from recollect.memory.values.errors import InvalidRequest, Problem
 from recollect.memory.values.further_message import FurtherMessage, FurtherRole
-from recollect.memory.values.json_values import json_problem
+from recollect.memory.values.json_values import MOST_METADATA_DEPTH, json_problem
 from recollect.memory.values.times import from_ms, to_ms
-
-MOST_DEPTH = 20
 
 
 def read_exchange(said: Mapping[str, Any], *, now: datetime, place: str = "") -> GivenExchange:
@@ -48,7 +46,7 @@ def _read_said(said: Any, place: str, *, more: Sequence[str] = ()) -> SaidMessag
     metadata: Mapping[str, Any] = _typed(
         fields.get("metadata") or {}, (Mapping,), f"{place}.metadata", "must be an object"
     )
-    problem = json_problem(dict(metadata), MOST_DEPTH)
+    problem = json_problem(dict(metadata), MOST_METADATA_DEPTH)
     if problem is not None:
         raise _wrong(f"{place}.metadata", problem)
     return SaidMessage(

@@ -16,20 +16,24 @@ def json_problem(value: object, levels: int) -> str | None:
 
     An empty object or list is a value of the level that it stands in, not a further level.
     """
+    return _problem(value, levels, f"must not be nested deeper than {levels} levels")
+
+
+def _problem(value: object, left: int, too_deep: str) -> str | None:
     if isinstance(value, str):
         return text_problem(value)
     if isinstance(value, float) and not math.isfinite(value):
         return "must not contain NaN or Infinity"
     if not isinstance(value, dict | list):
         return None
-    if levels == 0 and value:
-        return "must not be nested deeper than is taken"
+    if left == 0 and value:
+        return too_deep
     if isinstance(value, dict):
         inner = cast("dict[str, object]", value)
         parts: list[object] = [*inner.keys(), *inner.values()]
     else:
         parts = cast("list[object]", value)
-    return next((problem for part in parts if (problem := json_problem(part, levels - 1)) is not None), None)
+    return next((problem for part in parts if (problem := _problem(part, left - 1, too_deep)) is not None), None)
 
 
 def metadata_problem(value: Any) -> str | None:
