@@ -32,6 +32,8 @@ from benchmarks.scaling.mongo_server import MongoServer
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 USERS = 10_000
 SETTLE_SECONDS = 120.0
+DROP_SECONDS = 60
+"""How long a server may take to delete what a load has left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,8 @@ class House:
             await asyncio.to_thread(killed.start)
 
     def _drop(self, database: str) -> None:
-        with MongoClient[dict[str, Any]](self._backends.settings["MONGODB_URL"]) as client:
+        url = self._backends.settings["MONGODB_URL"]
+        with MongoClient[dict[str, Any]](url, timeoutMS=DROP_SECONDS * 1_000) as client:
             client.drop_database(database)
 
     def _restart_server(self) -> None:

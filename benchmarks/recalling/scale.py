@@ -36,6 +36,8 @@ MOST_HOLD_MS = 5.0
 FLAT = 1.2
 TOP_K = 10
 TICK_SECONDS = 0.001
+IDLE_SECONDS = 4.0
+"""How long the loop is watched with nothing to do: what it is late then is the machine's."""
 _WORDS = 4_000
 _THREAD_MESSAGES = 50
 _USER_MESSAGES = 2_000
@@ -145,13 +147,16 @@ async def _timed(memory: Memory, talker: Talker, times: int) -> dict[str, float]
 
     The interpreter is set as the service sets it. As many searches come before: where the system has not read the files
     that a search needs, that is what is measured (27 ms at first, then less for 200 searches).
-    The hold is measured in searches of its own, because the ticks that measure it take time from those that are timed.
+    The hold is measured in searches of its own, because the ticks that measure it take time from those that are timed,
+    and before that with nothing to do.
     """
     gc.collect()  # what was imported is not the searches' own
     settle_interpreter()
     for _ in range(times):  # the files' pages are read once
         await _taken(memory, talker)
     timed = [await _taken(memory, talker) for _ in range(times)]
+    async with _measured_hold() as idle:
+        await asyncio.sleep(IDLE_SECONDS)
     async with _measured_hold() as hold:
         for _ in range(times):
             await _taken(memory, talker)
@@ -159,6 +164,7 @@ async def _timed(memory: Memory, talker: Talker, times: int) -> dict[str, float]
         "p50": round(median(timed), 2),
         "p95": round(quantiles(timed, n=20)[-1], 2),
         "longest hold": round(hold.longest_ms, 2),
+        "idle hold": round(idle.longest_ms, 2),
     }
 
 
@@ -207,9 +213,10 @@ def _rows(found: Sequence[dict[str, Any]], embedder: Embedder) -> list[Row]:
     medians = " → ".join(f"{at['p50']:.1f}" for at in found)
     change = f"{medians} ms ({(last['p50'] / first['p50'] - 1) * 100:+.0f} %)"
     holding, hold = "longest hold of the event loop in these searches", max(at["longest hold"] for at in found)
+    idle = max(at["idle hold"] for at in found)
     growing = f"search p50 while messages of others grow to {last['others']:,} (their vectors are random)"
     return [
         Row(what, f"< {most:.0f} ms", f"{first['p50']:.1f} / {first['p95']:.1f} ms", first["p50"] < most),
         Row(growing, "flat within 20 %", change, last["p50"] <= first["p50"] * FLAT),
-        Row(holding, f"< {MOST_HOLD_MS:.0f} ms", f"{hold:.1f} ms", hold < MOST_HOLD_MS),
+        Row(holding, f"< {MOST_HOLD_MS:.0f} ms", f"{hold:.1f} ms ({idle:.1f} with nothing to do)", hold < MOST_HOLD_MS),
     ]
