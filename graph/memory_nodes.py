@@ -90,7 +90,7 @@ async def load_facts(state: State, runtime: Runtime) -> Json:
     live = await live_context(runtime)
     services, accepted, regenerated = live.services, live.accepted, live.regenerated
     scope, options = scope_of(state, stateless=live.is_stateless), options_of(state, services.memory.config)
-    empty: Json = {"facts": {}, "notes": [], "fact_ids": [], "summary": None, "thread": None}
+    empty: Json = {"facts": {}, "notes": [], "fact_ids": [], "own_notes": 0, "summary": None, "thread": None}
 
     async def fetch() -> Json:
         if not options.enabled:
@@ -107,6 +107,7 @@ async def load_facts(state: State, runtime: Runtime) -> Json:
             "facts": dict(known.facts),
             "notes": list(known.notes),
             "fact_ids": list(known.ids),
+            "own_notes": known.own_notes,
             "summary": record.summary if record is not None else None,
             "thread": record.progress() if record is not None else None,
         }

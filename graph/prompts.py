@@ -32,7 +32,9 @@ class Prompt:
 async def prompt_of(state: State, services: Services, chat: ClientChat) -> Prompt:
     """Return what the turn's state makes of the next call; `chat` is the client's part of the turn."""
     memory = services.memory
-    remembered = Remembered(state["facts"], state["notes"], state["summary"], state["hits"], state["fact_ids"])
+    remembered = Remembered(
+        state["facts"], state["notes"], state["summary"], state["hits"], state["fact_ids"], state["own_notes"]
+    )
     block = await block_for(state["message"], remembered, config=memory.config, today=memory.now().date())
     messages = chat_messages(
         instructions="\n\n".join(filter(None, [services.instructions, state["choice"]["instructions"]])),

@@ -39,12 +39,13 @@ class State(TurnInput):
     `committed` is the id of the last turn that was saved, `accepted` the message as `load_window` stored it (None where
     it was stored before the run began), `started` a `perf_counter` reading. `window` holds messages, oldest first, and
     begins at position `window_from`; `hits` are HITs, `trace` says how they came to be, `left_out` what the search left
-    out, `filtered` what the answer says of its filter; `notes` are the statements of pinned notes, `fact_ids` the ids
-    of `facts`, then of `notes`; `block` records what the memory block held; `thread` says how far the thread's summary
-    and archive reach. `tools` are the tools offered in this round (OpenAI's form), `tool_calls` those called (`{"id",
-    "name", "args"}`), `tool_results` what they answered (`{"id", "name", "content"}`), `tool_uses` all calls so far as
-    the turn keeps them, `exchange` the rounds so far as chat messages, `proposals` the arguments of `remember_fact`;
-    `found_others`: a search of the agent's own found what neither it nor the user said.
+    out, `filtered` what the answer says of its filter; `notes` are the statements of pinned notes, of which the first
+    `own_notes` are the thread's, `fact_ids` the ids of `facts`, then of `notes`; `block` records what the memory block
+    held; `thread` says how far the thread's summary and archive reach. `tools` are the tools offered in this round
+    (OpenAI's form), `tool_calls` those called (`{"id", "name", "args"}`), `tool_results` what they answered (`{"id",
+    "name", "content"}`), `tool_uses` all calls so far as the turn keeps them, `exchange` the rounds so far as chat
+    messages, `proposals` the arguments of `remember_fact`; `found_others`: a search of the agent's own found what
+    neither it nor the user said.
 
     `choice` is what the caller has chosen for the agent's model: `{"model", "instructions", "parameters"}`, each None
     (parameters: empty) where it has not.
@@ -66,6 +67,7 @@ class State(TurnInput):
     facts: dict[str, str]
     notes: list[str]
     fact_ids: list[str]
+    own_notes: int
     block: Json | None
     summary: str | None
     thread: Json | None

@@ -34,7 +34,8 @@ EntryKind = Literal["fact", "note", "summary", "whole", "message", "passage"]
 class Remembered:
     """The fetched parts for one message: the user's facts and notes, the thread's summary, and the HITs, best first.
 
-    `fact_ids` are the ids of the facts, then of the notes, in their order, where they are known.
+    `fact_ids` are the ids of the facts, then of the notes, in their order, where they are known. Of the notes the first
+    `own_notes` are the thread's.
     """
 
     facts: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -42,6 +43,7 @@ class Remembered:
     summary: str | None = None
     hits: Sequence[Json] = ()
     fact_ids: Sequence[str | None] = ()
+    own_notes: int = 0
 
     def known(self, *, is_kept: bool = True) -> KnownMemory:
         """Return it as values for the offline model; `is_kept` says whether anything of the turn is stored."""
@@ -201,12 +203,13 @@ def _known(remembered: Remembered, budget: int) -> list[BlockEntry]:
     """Quote facts, then notes, within `budget` tokens.
 
     The thread's own come first, then the most important: where not all fit, the user's least important or least
-    recently confirmed are left out.
+    recently confirmed are left out. So the thread's notes have their place before the facts take theirs.
     """
     ids = remembered.fact_ids or [None] * (len(remembered.facts) + len(remembered.notes))
     facts = [fact_line(*item) for item in remembered.facts.items()]
-    known = facts[: fit_first(facts, budget)]
     notes = [note_line(note) for note in remembered.notes]
+    own = notes[: fit_first(notes[: remembered.own_notes], budget)]
+    known = facts[: fit_first(facts, budget - sum(map(estimate_tokens, own)))]
     noted = notes[: fit_first(notes, budget - sum(map(estimate_tokens, known)))]
     return [
         *(BlockEntry("fact", fact_id, line) for fact_id, line in zip(ids, known, strict=False)),

@@ -96,6 +96,7 @@ class Recall:
             facts={fact.key or "": fact.value for fact in keyed},
             notes=[fact.statement for fact in pinned],
             ids=[fact.id for fact in (*keyed, *pinned)],
+            own_notes=sum(fact.home is not None for fact in pinned),
         )
 
     async def thread(self, scope: Scope, *, agent_id: str | None = None) -> ThreadRecord | None:

@@ -17,13 +17,14 @@ Found = TypeVar("Found")
 class KnownFacts:
     """The facts that every prompt gets: the keyed ones as a dict, pinned notes as statements.
 
-    A thread's own come first, then the weightiest. Other notes are recalled by meaning. `ids` are the facts' ids, in
-    the order of `facts`, then of `notes`.
+    A thread's own come first, then the weightiest; of `notes` the first `own_notes` are the thread's. Other notes are
+    recalled by meaning. `ids` are the facts' ids, in the order of `facts`, then of `notes`.
     """
 
     facts: Mapping[str, str]
     notes: Sequence[str]
     ids: Sequence[str] = ()
+    own_notes: int = 0
 
 
 ReadFacts = Callable[[], Awaitable[KnownFacts]]

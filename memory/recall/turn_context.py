@@ -47,7 +47,8 @@ class Fetched:
     @property
     def remembered(self) -> Remembered:
         """Return what the memory block is made of."""
-        return Remembered(self.facts.facts, self.facts.notes, self.summary, self.hits, self.facts.ids)
+        known = self.facts
+        return Remembered(known.facts, known.notes, self.summary, self.hits, known.ids, known.own_notes)
 
     def as_json(self) -> Json:
         """Return what was recalled as a turn's `memory` shows it; `window` counts turns."""

@@ -53,9 +53,13 @@ def test_a_threads_facts_reach_its_agent_before_weightier_ones_of_the_user(offli
         offline.http.put(f"{path}/key_{number}", json=fact).raise_for_status()
     own = {"value": "gloomy", "scope": "thread", "thread_id": "work", "importance": 0.1}
     offline.http.put(f"{path}/mood", json=own).raise_for_status()
+    note = offline.http.post("/api/memory", json={"user_id": user, "content": "No frills. " * 20}).json()
+    changes = {"pinned": True, "scope": "thread", "thread_id": "work"}
+    offline.http.patch(f"/api/users/{user}/facts/{note['id']}", json=changes).raise_for_status()
     ask = {"user_id": user, "message": "What now?"}
     inside = offline.http.post("/api/context", json={**ask, "thread_id": "work"}).json()
     assert '- "mood": "gloomy"' in inside["block"]
+    assert "No frills." in inside["block"]
     assert "key_39" in inside["facts"]
     assert inside["block"].count("long value") < 400, "the budget leaves some of the user's facts out"
     assert "gloomy" not in offline.http.post("/api/context", json={**ask, "thread_id": "home"}).json()["block"]
