@@ -140,12 +140,10 @@ async def delete_document(document_id: DocumentId, owner: Owner, memory: OpenMem
 async def get_attached(thread_id: Id, user_id: UserId, memory: OpenMemory, asked: Filtered = None) -> JSONResponse:
     """Empty for a thread that has none, or that nobody wrote to."""
     attached = await memory.documents.attached(Scope(user_id, thread_id))
-    if asked is None:
-        return JSONResponse({"items": [await _attached(memory, one) for one in attached], "next_cursor": None})
-    found = [one for one in attached if asked.fulfilled(document_item(one.document))]
-    fitting = Fitting(found, has_more=False, is_complete=True)
-    items = [await _attached(memory, one) for one in fitting.items]
-    return JSONResponse({"items": items, "next_cursor": None, **shown_filter(fitting)})
+    found = [one for one in attached if asked is None or asked.fulfilled(document_item(one.document))]
+    said = {} if asked is None else shown_filter(Fitting(found, has_more=False, is_complete=True))
+    items = [await _attached(memory, one) for one in found]
+    return JSONResponse({"items": items, "next_cursor": None, **said})
 
 
 @router.put(

@@ -88,7 +88,12 @@ class EmbedderSides:
     @property
     def all(self) -> Sequence[Side]:
         """Return all open sides, the serving one first."""
-        return [self.serving, *([self.other] if self.other is not None else []), *self.visitors]
+        return [*self.chosen, *self.visitors]
+
+    @property
+    def chosen(self) -> Sequence[Side]:
+        """Return the sides that the record names: the serving one, then the other one, if there is one."""
+        return [self.serving, *([self.other] if self.other is not None else [])]
 
     async def settled(self) -> Side:
         """Return the side that serves, once the record was read.
@@ -164,7 +169,7 @@ class EmbedderSides:
 
     async def _holder(self, named: EmbedderSpec) -> Side | None:
         """Return the side that has this collection open: its spec may say the dimension, or leave it to the model."""
-        for side in [self.serving, *([self.other] if self.other is not None else [])]:
+        for side in self.chosen:
             if (side.spec.collection or (await side.named()).collection) == named.collection:
                 return side
         return None

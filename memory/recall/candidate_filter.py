@@ -1,11 +1,12 @@
 """Narrows a search's candidates step by step, and records for the trace which step dropped a candidate, and why."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from recollect.memory.background.long_texts import off_loop
+from recollect.memory.ports.vector_index import Entry
 from recollect.memory.recall.hit import CandidateTrace, Hit, Stage
-from recollect.memory.recall.packing import Packed
+from recollect.memory.recall.packing import Relevance, pack
 from recollect.memory.recall.ranking import Scored
 from recollect.memory.recall.repeats import begun_alike, merge, says_the_same
 
@@ -96,8 +97,20 @@ class CandidateFilter:
         self._leave([], self.left, "rank", "others cover more of what is asked for")
         self.add("coverage", hits, reason)
 
-    def fit(self, packed: Packed, budget: int) -> Sequence[Hit]:
-        """Return the hits that fit into `budget` tokens, and record the dropped ones and the neighbours."""
+    async def fit(
+        self,
+        hits: Sequence[Hit],
+        budget: int,
+        *,
+        relevance: Relevance,
+        neighbours: Mapping[str, Sequence[Entry]] | None = None,
+        first: Sequence[str] = (),
+    ) -> Sequence[Hit]:
+        """Return the hits that fit into `budget` tokens, and record the dropped ones and the neighbours; see `pack`."""
+        packed = await off_loop(
+            lambda: pack(hits, budget, relevance=relevance, neighbours=neighbours or {}, first=first),
+            [hit.entry.content for hit in hits],
+        )
         self.drop(packed.left_out, "budget", f"does not fit into {budget} tokens")
         self.add("neighbour", [hit for hit in packed.hits if hit.entry.id in packed.neighbours])
         return packed.hits

@@ -20,7 +20,6 @@ from recollect.memory.recall.filtering import Allowed, allowed_points
 from recollect.memory.recall.hit import Hit, Recalled
 from recollect.memory.recall.known_terms import KnownTerms
 from recollect.memory.recall.near_repeats import LOSS, Comparison
-from recollect.memory.recall.packing import pack
 from recollect.memory.recall.preference import behind
 from recollect.memory.recall.query import PreparedQuery, prepare_query
 from recollect.memory.recall.ranking import RELEVANT, Scored, blend, is_relevant, mmr, rank, recency
@@ -243,10 +242,7 @@ class Search:
         neighbours = (
             {} if options.expand else await neighbours_of(timeline, hits, shown=request.shown, asked=options.filter)
         )
-        budget = options.token_budget
-        contents = [hit.entry.content for hit in hits]
-        packed = await off_loop(lambda: pack(hits, budget, relevance=query.relevance, neighbours=neighbours), contents)
-        return filtered.fit(packed, budget)
+        return await filtered.fit(hits, options.token_budget, relevance=query.relevance, neighbours=neighbours)
 
     async def _recent(self, request: Request, filtered: CandidateFilter, now: datetime) -> list[Hit]:
         """Return the newest few memories, newest first, in place of hits."""

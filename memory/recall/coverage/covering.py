@@ -8,7 +8,6 @@ from recollect.memory.ports.vector_index import SparseVector
 from recollect.memory.recall.candidate_filter import CandidateFilter
 from recollect.memory.recall.coverage.coverage import MOST_COVERED, Coverable, best_of, cover, in_order
 from recollect.memory.recall.hit import Hit
-from recollect.memory.recall.packing import pack
 from recollect.memory.recall.query import PreparedQuery
 from recollect.memory.recall.ranking import within
 from recollect.memory.recall.recall_options import RecallOptions
@@ -43,11 +42,9 @@ async def covering(
     hits = sorted(await expanded(timeline, request, filtered, chosen), key=lambda hit: in_order(hit.entry))
     if options.token_budget is None:
         return hits
-    budget, first = options.token_budget, [hit.entry.id for hit in chosen]
-    contents = [hit.entry.content for hit in hits]
     relevance = PreparedQuery("", SparseVector((), ())).relevance if query is None else query.relevance
-    packed = await off_loop(lambda: pack(hits, budget, relevance=relevance, neighbours={}, first=first), contents)
-    return filtered.fit(packed, budget)
+    first = [hit.entry.id for hit in chosen]
+    return await filtered.fit(hits, options.token_budget, relevance=relevance, first=first)
 
 
 def _places(options: RecallOptions) -> int:

@@ -11,7 +11,6 @@ from recollect.memory.recall.coverage.coverage import MOST_READ, SLICES, slices
 from recollect.memory.recall.coverage.coverage_questions import WHOLE_PERIOD
 from recollect.memory.recall.coverage.covering import covering
 from recollect.memory.recall.hit import Hit, Recalled
-from recollect.memory.recall.packing import pack
 from recollect.memory.recall.request import Request
 from recollect.memory.recall.surroundings import expanded
 from recollect.memory.recall.unranked.unranked_hits import merged, unranked
@@ -50,10 +49,7 @@ async def period_messages(
     filtered.add("period", hits)
     hits = await expanded(timeline, request, filtered, hits)
     if options.token_budget is not None:
-        budget, given = options.token_budget, hits
-        contents = [hit.entry.content for hit in given]
-        packed = await off_loop(lambda: pack(given, budget, relevance=lambda _: 0.0, neighbours={}), contents)
-        hits = filtered.fit(packed, budget)
+        hits = await filtered.fit(hits, options.token_budget, relevance=lambda _: 0.0)
     return Recalled(hits, filtered.trace, is_complete)
 
 

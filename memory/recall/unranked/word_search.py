@@ -8,7 +8,6 @@ from recollect.memory.ports.store import Store
 from recollect.memory.recall.candidate_filter import CandidateFilter
 from recollect.memory.recall.coverage.covering import covering
 from recollect.memory.recall.hit import CandidateTrace, Hit, Recalled
-from recollect.memory.recall.packing import pack
 from recollect.memory.recall.query import PreparedQuery
 from recollect.memory.recall.ranking import recency, within
 from recollect.memory.recall.request import Request
@@ -51,6 +50,5 @@ async def search_by_words(store: Store, request: Request, query: PreparedQuery, 
         hits = await off_loop(lambda: newest_hits(entries, options, now), contents)
     filtered.add("recent", hits)
     if options.token_budget is not None:
-        packed = pack(hits, options.token_budget, relevance=query.relevance, neighbours={})
-        hits = filtered.fit(packed, options.token_budget)
+        hits = await filtered.fit(hits, options.token_budget, relevance=query.relevance)
     return Recalled(hits, filtered.trace, is_complete, is_degraded=True)
